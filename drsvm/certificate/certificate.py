@@ -1,15 +1,21 @@
-"""Certificates: any multipliers are made feasible for the dual, and their dual value is a proven lower bound.
+"""Certificates: any multipliers are made feasible for the dual problem.
 
     maximise    Σ_i (α_i + β_i) − (1/2c) min {‖v⁺ − u‖₂² : ‖(a ⊙ u, a_0 v_0)‖_p ≤ e}
     subject to  α, β ≥ 0,  α_i + β_i ≤ π_i,  e = ε − Σ κ_i β_i ≥ 0
 
-with v = Σ (α_i − β_i) y_i x_i, v_0 = Σ (α_i − β_i) y_i, and v⁺ equal to v except for 0
-where v_j has the opposite of the sign prescribed for w_j. Without ridge (c = 0), u =
-v⁺. A free intercept (a_0 = ∞) requires v_0 = 0.
+Their dual value is a proven lower bound on the objective of all classifiers. Here v =
+Σ (α_i − β_i) y_i x_i, v_0 = Σ (α_i − β_i) y_i, and v⁺ is v except for 0 where v_j has
+the opposite of the sign prescribed for w_j. Without ridge (c = 0), u = v⁺. A free
+intercept (a_0 = ∞) requires v_0 = 0.
+
+The same function computes the certificate for all solvers, in strict arithmetic:
+`multipliers` lists the steps that make multipliers feasible, and what rounding errors
+may change is subtracted from the bound.
 """
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,13 +35,14 @@ from drsvm.problem.validation import check_weight_vector
 from drsvm.utils.annotations import Values
 from drsvm.utils.compensated_sums import ULP
 
-# Rounding errors of v are ignored if they cannot change a bound by more; they are
-# usually far smaller. Above that, what is known about them in advance is added; if this
-# may change a bound by more than SLIGHT, sums are careful.
+# Rounding errors of v are ignored if they cannot change a bound by more than
+# NEGLIGIBLE, and they are usually far smaller. Above that, what is known about them in
+# advance is subtracted; if this may change a bound by more than SLIGHT, sums are
+# compensated.
 NEGLIGIBLE = 1e-11
 SLIGHT = 3e-9
 # A weight of the wrong sign is set to 0 up to this share of the largest weight, and
-# refused above
+# refused above.
 SIGN_SLACK = 1e-9
 
 
@@ -51,7 +58,10 @@ class PrimalPoint:
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """Feasible multipliers and the lower bound they prove: for all classifiers, or up to limits (see `Result`)."""
+    """Feasible multipliers and the lower bound they prove.
+
+    It holds for all classifiers, or for those up to the limits (see `Result`).
+    """
 
     hinge_dual: np.ndarray
     flip_dual: np.ndarray
@@ -66,12 +76,20 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven about a classifier: its objective, a lower bound on the optimum and the gap between them.
+    """What is proven about a classifier: objective, lower bound and gap.
+
+    Attributes
+    ----------
+    primal : PrimalPoint
+        The classifier with its optimal λ and its objective.
+    dual : DualPoint
+        Feasible multipliers and the bound they prove.
 
     Examples
     --------
     >>> from drsvm import Problem, certify
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
     >>> certificate = certify(problem, [0.5], -0.75)
     >>> certificate.objective > certificate.lower_bound >= 0
     True
@@ -87,7 +105,10 @@ class Certificate:
 
     @property
     def lower_bound(self) -> float:
-        """Proven lower bound on the optimum, capped at the objective because rounding may lift it above."""
+        """Proven lower bound on the optimum.
+
+        It is capped at the objective, because rounding may lift it above.
+        """
         return min(self.dual.lower_bound, self.primal.objective)
 
     @property
@@ -115,23 +136,28 @@ def certify(
         Multipliers α and β, one per row of positive weight; they need not be feasible.
         None means 0.
 
+    Returns
+    -------
+    Certificate
+        The objective of the classifier, the bound that the multipliers prove, and the
+        multipliers as they were made feasible.
+
     Examples
     --------
     >>> from drsvm import Problem, certify, solve
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
     >>> result = solve(problem)
-    >>> certify(problem, result.weights, result.intercept, result.hinge_dual, result.flip_dual).gap <= 1e-6
+    >>> duals = result.hinge_dual, result.flip_dual
+    >>> certify(problem, result.weights, result.intercept, *duals).gap <= 1e-6
     True
     >>> certify(problem, [0.0]).objective
     1.0
     """
     check_problem(problem, "certify")
     primal = primal_point(problem, weights, intercept)
-    for name, values in (("hinge_dual", hinge_dual), ("flip_dual", flip_dual)):
-        if values is not None and np.isnan(values).any():
-            raise ValueError(
-                f"{name} has NaN at row {int(np.argmax(np.isnan(values)))}: multipliers must be numbers."
-            )
+    _refuse_nan("hinge_dual", hinge_dual)
+    _refuse_nan("flip_dual", flip_dual)
     offset = offset_of_far_columns(problem)
     if offset is not None:
         # The same classifier and the same bound, with smaller rounding errors
@@ -143,27 +169,50 @@ def certify(
     return Certificate(primal, dual)
 
 
+def _refuse_nan(name: str, values: Values) -> None:
+    if values is not None and np.isnan(values).any():
+        row = int(np.argmax(np.isnan(values)))
+        raise ValueError(f"{name} has NaN at row {row}: multipliers must be numbers.")
+
+
 def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoint:
     """Return the classifier with its smallest optimal λ and its objective."""
     weights = check_weight_vector(weights, problem.n_features)
     intercept = float(intercept)
     if not math.isfinite(intercept) or (intercept != 0.0 and not problem.fit_intercept):
         raise ValueError(
-            f"intercept must be finite, and 0 if fit_intercept=False, got intercept={intercept}."
+            "intercept must be finite, and 0 if fit_intercept=False, got "
+            f"intercept={intercept}."
         )
-    if problem.monotonic_cst is not None:
-        signed = problem.with_signs(weights)
-        wrong = np.abs(weights - signed)
-        if wrong.max() > SIGN_SLACK * np.abs(weights).max():
-            j = int(np.argmax(wrong))
-            raise ValueError(
-                f"weights has {weights[j]:g} at feature {j}, where monotonic_cst={problem.monotonic_cst[j]} requires "
-                f"{'at least' if problem.monotonic_cst[j] > 0 else 'at most'} 0: pass problem.with_signs(weights)."
-            )
-        weights = signed
-    return PrimalPoint(
-        weights, intercept, *problem.price_and_objective(weights, intercept)
-    )
+    weights = _with_signs(problem, weights)
+    price, objective = problem.price_and_objective(weights, intercept)
+    return PrimalPoint(weights, intercept, price, objective)
+
+
+def _with_signs(problem: Problem, weights: np.ndarray) -> np.ndarray:
+    """Return weights with 0 for tiny ones of the wrong sign; large ones are refused."""
+    if problem.monotonic_cst is None:
+        return weights
+    signed = problem.with_signs(weights)
+    wrong = np.abs(weights - signed)
+    if wrong.max() > SIGN_SLACK * np.abs(weights).max():
+        j = int(np.argmax(wrong))
+        sign = problem.monotonic_cst[j]
+        limit = "at least" if sign > 0 else "at most"
+        raise ValueError(
+            f"weights has {weights[j]:g} at feature {j}, where monotonic_cst={sign} "
+            f"requires {limit} 0: pass problem.with_signs(weights)."
+        )
+    return signed
+
+
+class _Repair(NamedTuple):
+    """Which steps make clipped multipliers feasible, before they are scaled."""
+
+    cancels: bool
+    """Whether v_j becomes 0 at free weights."""
+    balances: bool
+    """Whether v_0 becomes 0."""
 
 
 def dual_point(
@@ -177,109 +226,126 @@ def dual_point(
 ) -> DualPoint:
     """Make multipliers feasible and return them with the bound they prove.
 
-    NaN among them proves a bound of NaN.
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    hinge_dual, flip_dual : arrays of shape (n,), optional
+        Multipliers α and β with any values; None means 0. NaN among them proves a bound
+        of NaN.
+    reference : array of shape (d,), optional
+        Weights for which the bound must hold.
+    slight : float
+        A loss of the bound that does not matter.
+    enough : float
+        No other repair is tried if the bound is at least this.
 
-    `reference` is a weight vector for which the bound must hold; a loss of the bound by
-    `slight` does not matter. If it is `enough`, no other way to make them feasible is
-    tried.
+    Returns
+    -------
+    DualPoint
+        Feasible multipliers and their bound.
     """
     free = uncharged_features(problem)[1]
-    compensated = bool(free.any())
-    must = must_balance(problem)
-    limit = 0.0 if compensated else slight
-    # Clipped ones become feasible by v_j = 0 at free weights, as far as possible, or
-    # not, and by v_0 = 0 or not.
-    ways = [(False, problem.fit_intercept)]  # the quickest first
-    if problem.fit_intercept and not must:
-        ways.insert(0, (False, False))
-    if compensated and problem.rows.readable:
-        ways.append((True, must))
+    has_free = bool(free.any())
+    limit = 0.0 if has_free else slight
 
-    def repaired(cancels: bool, balances: bool) -> Multipliers:
+    def repaired(repair: _Repair) -> Multipliers:
         multipliers = clipped_multipliers(problem, hinge_dual, flip_dual)
-        if cancels:
+        if repair.cancels:
             multipliers.cancel_sums(free)
-        if balances:
+        if repair.balances:
             multipliers.balance()
         return multipliers
 
-    way, *others = ways
-    multipliers = repaired(*way)
-    mass, cost, v, v0 = _sums(problem, multipliers, way[1], limit)
-    best = best_dual_scaling(problem, mass, cost, v, v0, reference)
-    if best[1] >= enough and not compensated:
+    best_repair, *others = _repairs(problem, has_free)
+    multipliers = repaired(best_repair)
+    sums = _sums(problem, multipliers, best_repair.balances, limit)
+    best = best_dual_scaling(problem, *sums, reference)
+    if best.bound >= enough and not has_free:
         others = []
-    elif others and best[1] >= mass - abs(
-        v0
-    ):  # the mass of balanced ones, which prove no more
-        others = [other for other in others if other[0]]
-    for other in others:
-        del multipliers  # the memory is needed, so they are made again rather than kept
-        multipliers = repaired(*other)
-        multiple = best_dual_scaling(
-            problem, *_sums(problem, multipliers, other[1], limit), reference
-        )
-        if multiple[1] > best[1]:
-            way = other
-            best = multiple
-        else:
-            way = way
-            best = best
-    if others and way != others[-1]:
+    elif best.bound >= sums.mass - abs(sums.v0):
+        # Balanced multipliers have this mass, so they prove no more.
+        others = [repair for repair in others if repair.cancels]
+    present = best_repair
+    for repair in others:
+        # They are made again rather than kept, since the memory is needed.
         del multipliers
-        multipliers = repaired(*way)
-    scale, bound, limits = best
-    multipliers.shrink(scale, scale)
-    rows = problem.rows
-    if 0.0 < scale < 1.0 and (
-        compensated
-        or (
-            rows.readable
-            and rows.is_small
-            and _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE
-        )
-    ):
-        # The product is rounded: a v_j that was exactly 0 need not be so any more, a v
-        # on a tiny ball not on it.
-        _, bound, limits = best_dual_scaling(
-            problem, *_sums(problem, multipliers, way[1], 0.0), reference
-        )
-    return DualPoint(*multipliers.vectors(), bound, *limits)
+        multipliers = repaired(repair)
+        present = repair
+        sums = _sums(problem, multipliers, repair.balances, limit)
+        scaling = best_dual_scaling(problem, *sums, reference)
+        if scaling.bound > best.bound:
+            best_repair = repair
+            best = scaling
+    if present != best_repair:
+        del multipliers
+        multipliers = repaired(best_repair)
+    multipliers.shrink(best.scale, best.scale)
+    if 0.0 < best.scale < 1.0 and (has_free or _scaling_matters(problem)):
+        # The products are rounded: a v_j that was exactly 0 need not be so any more, a
+        # v on a tiny ball not on it.
+        sums = _sums(problem, multipliers, best_repair.balances, 0.0)
+        best = best_dual_scaling(problem, *sums, reference)
+    return DualPoint(*multipliers.vectors(), best.bound, *best.limits)
 
 
-def _sums(problem: Problem, multipliers: Multipliers, balanced: bool, slight: float):
-    """Return mass, cost, v and v_0, where v is as far from 0 as rounding errors allow."""
+def _repairs(problem: Problem, has_free: bool) -> list[_Repair]:
+    """Return the repairs to try, the quickest first."""
+    must = must_balance(problem)
+    repairs = [_Repair(cancels=False, balances=problem.fit_intercept)]
+    if problem.fit_intercept and not must:
+        repairs.insert(0, _Repair(cancels=False, balances=False))
+    if has_free and problem.rows.readable:
+        repairs.append(_Repair(cancels=True, balances=must))
+    return repairs
+
+
+def _scaling_matters(problem: Problem) -> bool:
+    """Return whether rounding errors of scaled multipliers may change a bound."""
+    if not problem.rows.is_small:
+        return False
+    return _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE
+
+
+class _Sums(NamedTuple):
+    """What a bound depends on, with rounding errors at their worst."""
+
+    mass: float
+    flip_cost: float
+    v: np.ndarray
+    v0: float
+
+
+def _sums(
+    problem: Problem, multipliers: Multipliers, balanced: bool, slight: float
+) -> _Sums:
+    """Return the sums, where v is as far from 0 as rounding errors allow."""
     totals = multipliers.totals(compensated=slight == 0.0)
     if slight > 0.0:
         cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
         if cost_of_errors <= NEGLIGIBLE:
-            return (
-                totals.mass,
-                totals.flip_cost,
-                totals.v,
-                0.0 if balanced else totals.v0,
-            )
-        if cost_of_errors > slight and problem.rows.readable and problem.rows.is_small:
+            v0 = 0.0 if balanced else totals.v0
+            return _Sums(totals.mass, totals.flip_cost, totals.v, v0)
+        if cost_of_errors > slight and problem.rows.is_small:
             totals = multipliers.totals(compensated=True)
     mass, cost, v, v0, rounding = totals
     if balanced:
         # v_0 is 0 up to rounding. Multipliers of which it is exactly 0 differ by this
         # share on one side.
-        rounding = rounding + (2.0 * abs(v0) / mass if mass > 0 else 0.0)
+        if mass > 0:
+            rounding = rounding + 2.0 * abs(v0) / mass
         mass = mass - abs(v0)
         v0 = 0.0
     away = np.where(v < 0, -1.0, 1.0)
     if problem.monotonic_cst is not None:
         away = np.where(problem.monotonic_cst == 0, away, problem.monotonic_cst)
-    return mass, cost, v + away * rounding * problem.column_sizes, v0
+    return _Sums(mass, cost, v + away * rounding * problem.column_sizes, v0)
 
 
 def _cost(problem: Problem, errors: np.ndarray) -> float:
     """Return approximately how much errors of v may change a bound."""
     if problem.l2 > 0:
         return float(errors @ problem.column_sizes) / problem.l2
-    if problem.feature_cost is None:
-        priced = errors
-    else:
-        priced = errors * problem.feature_cost
-    return problem.norm.dual.value(priced) / problem.radius
+    if problem.feature_cost is not None:
+        errors = errors * problem.feature_cost
+    return problem.norm.dual.value(errors) / problem.radius

@@ -1,15 +1,16 @@
-"""The best multiple of given multipliers: the factor t ∈ [0, 1] for which t·(α, β) proves the largest lower bound.
+"""The best multiple t·(α, β) of given multipliers, for a factor t ∈ [0, 1].
 
 The multipliers enter only through their mass Σ(α + β), the cost Σ κβ of their flips,
 and their sums v for the weights and v_0 for the intercept. `certificate` states the
-dual problem.
+dual problem. Without ridge, the largest t for which t·v is in the ball is the best;
+with a ridge, the dual value is a concave function of t with a known slope.
 
 Weights are free of charge if radius = l2 = 0 or, without ridge, if their features
 cannot shift. A bound above 0 for all of them requires v_j = 0, which rounding rarely
 gives. The bound is therefore stated, also where radius and ridge leave weights nearly
 free and this makes it better, for classifiers with
 
-    Σ_j s_j |w_j| ≤ B    (over the free weights),      so that    Σ_j w_j v_j ≤ B max_j |v_j| / s_j
+    Σ_j s_j |w_j| ≤ B  (over the free weights), so that  Σ_j w_j v_j ≤ B max_j |v_j| / s_j
 
 where s_j is the root mean square of feature j, and B is a fixed number that is far
 larger than any sensible classifier needs: the sum limits the typical size of decision
@@ -19,7 +20,7 @@ larger B.
 """
 
 import math
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize
@@ -28,149 +29,188 @@ from drsvm.problem.norms import euclidean
 from drsvm.problem.problem import Problem
 
 # Weights that may contribute as much are nearly free: a rounding error of v_j can cost
-# much
+# much.
 OUT_OF_SCALE = 1e9
-# A bound for limited weights must be this much better than one for all weights
+# A bound for limited weights must be this much better than one for all weights.
 WORTHWHILE = 1e-7
-# B, and the room left for the classifier: else B grows by powers of 10
+# B, and the room left for the classifier: otherwise B grows by powers of 10.
 LARGEST_CONTRIBUTION = 1e6
 ROOM = 100.0
 # A bound holds for all classifiers with Σ s_j |w_j| up to a limit, over the free
-# weights, so with ‖w‖_q up to another.
-EVERY_WEIGHT = math.inf, math.inf
-# T, its bound, and these limits
-Multiple: TypeAlias = tuple[float, float, tuple[float, float]]
+# weights, and so with ‖w‖_q up to another.
+EVERY_WEIGHT = (math.inf, math.inf)
+
+
+class DualScaling(NamedTuple):
+    """A factor t for multipliers, the bound that they then prove, and its limits."""
+
+    scale: float
+    bound: float
+    limits: tuple[float, float] = EVERY_WEIGHT
 
 
 def best_dual_scaling(
     problem: Problem, mass: float, cost: float, v, v0: float = 0.0, reference=None
-) -> Multiple:
-    """Return the t in [0, 1] that maximises the dual value of t·(α, β), that value, and for which classifiers it holds.
+) -> DualScaling:
+    """Return the t in [0, 1] that maximises the dual value of t·(α, β), and that value.
 
-    `v0` counts if the intercept has a finite price; a free intercept requires balanced
-    multipliers. Free weights are charged up to `largest_contribution`.
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    mass, cost : float, float
+        Σ (α + β) and Σ κβ.
+    v, v0 : array of shape (d,), float
+        The sums of the multipliers. v_0 counts if the intercept has a finite cost; a
+        free intercept requires balanced multipliers.
+    reference : array of shape (d,), optional
+        Weights for which the bound must hold: free weights are charged up to
+        `largest_contribution`.
+
+    Returns
+    -------
+    DualScaling
+        The factor, the bound, and for which classifiers it holds.
     """
     v = problem.with_signs(v)
+    fixed = 0.0
     if problem.prices_intercept and v0 != 0.0:
         fixed = problem.intercept_cost * abs(v0)
-    else:
-        fixed = 0.0
     free, nearly_free = uncharged_features(problem)
     if not nearly_free.any():
-        return *_scaled(
-            problem, mass, cost, v, problem.feature_cost, fixed
-        ), EVERY_WEIGHT
+        return _scaled(problem, mass, cost, v, problem.feature_cost, fixed)
+    limit = math.inf
     if v[nearly_free].any():
         limit = largest_contribution(problem, reference)
-    else:
-        limit = math.inf
     best = _charging(problem, mass, cost, v, fixed, free, limit)
     if (nearly_free & ~free & (v != 0)).any():
         other = _charging(problem, mass, cost, v, fixed, nearly_free, limit)
-        best = other if other[1] > best[1] + WORTHWHILE else best
+        if other.bound > best.bound + WORTHWHILE:
+            return other
     return best
 
 
 def uncharged_features(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Return masks of the features whose weights are free of charge, and of those that nearly are.
+    """Return masks of the features whose weights are free, and nearly free, of charge.
 
     Where the objective is at most 1, ε |w_j| ≤ a_j and c w_j² ≤ 2.
     """
-    if problem.feature_cost is None:
-        prices = np.ones(problem.n_features)
-    else:
-        prices = problem.feature_cost
+    costs = problem.feature_cost
+    if costs is None:
+        costs = np.ones(problem.n_features)
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.minimum(prices / problem.radius, np.sqrt(np.divide(2.0, problem.l2)))
-        # the weights of a kernel are charged as one
-        if problem.rows.is_kernel:
-            sizes = 0.0
-        else:
-            sizes = problem.column_sizes
-        return np.isinf(most), np.isinf(most) | (sizes * most > OUT_OF_SCALE)
+        most = np.minimum(costs / problem.radius, np.sqrt(np.divide(2.0, problem.l2)))
+        contributions = problem.rows.sizes_of_weights(problem.column_sizes) * most
+        free = np.isinf(most)
+        return free, free | (contributions > OUT_OF_SCALE)
 
 
 def largest_contribution(problem: Problem, reference) -> float:
     """Return B, given a classifier that it must leave room for."""
+    limit = LARGEST_CONTRIBUTION
     if reference is None:
-        needed = 0.0
-    else:
-        needed = ROOM * float(problem.column_sizes @ np.abs(reference))
-    return LARGEST_CONTRIBUTION * 10.0 ** max(
-        0, math.ceil(math.log10(max(needed / LARGEST_CONTRIBUTION, 1.0)))
-    )
+        return limit
+    needed = ROOM * float(problem.column_sizes @ np.abs(reference))
+    if needed > limit:
+        limit *= 10.0 ** math.ceil(math.log10(needed / limit))
+    return limit
 
 
-def _charging(problem, mass, cost, v, fixed, outside, limit) -> Multiple:
-    """Charge the features `outside` the ball for weights up to the limit, and scale the others into the ball."""
+def _charging(problem, mass, cost, v, fixed, outside, limit) -> DualScaling:
+    """Charge the features `outside` the ball for weights up to the limit.
+
+    The others are scaled into the ball.
+    """
     charged = outside & (v != 0)
     limits = EVERY_WEIGHT
     if charged.any():
         sizes = problem.column_sizes
-        with np.errstate(divide="ignore"):  # the square of a tiny number may be 0
+        # The square of a tiny number may be 0.
+        with np.errstate(divide="ignore"):
             mass = mass - limit * float((np.abs(v[charged]) / sizes[charged]).max())
             limits = limit, limit / problem.norm.dual.value(sizes[charged])
     inside = ~outside
-    if problem.feature_cost is None:
-        prices = None
-    else:
-        prices = problem.feature_cost[inside]
-    scale, bound = _scaled(problem, mass, cost, v[inside], prices, fixed)
-    return scale, bound, limits if bound > 0 else EVERY_WEIGHT
+    costs = problem.feature_cost
+    if costs is not None:
+        costs = costs[inside]
+    scaling = _scaled(problem, mass, cost, v[inside], costs, fixed)
+    if scaling.bound > 0:
+        return scaling._replace(limits=limits)
+    return scaling
 
 
-def _scaled(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
-    """Return the best t ≤ 1, without ridge the largest for which t·v is in the ball, and the bound; 0 without mass."""
-    radius = problem.radius
-    l2 = problem.l2
-    norm = problem.norm
-    ball = norm.dual
-    if l2 == 0.0:
-        if mass <= 0:
-            return 0.0, 0.0
-        priced = v if prices is None else prices * v
-        needed = (
-            ball.value(priced if fixed == 0.0 else np.concatenate((priced, (fixed,))))
-            + cost
-        )
-        scale = min(1.0, radius / needed) if needed > 0 else 1.0
-        return scale, scale * mass
+def _scaled(problem, mass, cost, v, feature_cost, fixed) -> DualScaling:
+    """Return the best t ≤ 1 and the bound; 0 without mass.
+
+    `fixed` is a_0 |v_0|.
+    """
+    if problem.l2 == 0.0:
+        return _scaled_without_ridge(problem, mass, cost, v, feature_cost, fixed)
 
     def value_and_slope(t: float) -> tuple[float, float]:
-        # what the flips and the intercept leave for u
-        rest = max(radius - t * cost, 0.0)
-        change = -cost
-        if fixed != 0.0:
-            rest, by_total, by_part = ball.remainder(rest, min(t * fixed, rest))
-            change = by_part * fixed - by_total * cost
-        # v − u for the u nearest to v with ‖a ⊙ u‖_p ≤ rest, and u_j = 0 where the
-        # price is infinite
-        outside = t * v
-        if prices is None:
-            outside = priced = outside - ball.project_ball(outside, rest)
-        else:
-            finite = np.isfinite(prices)
-            outside[finite] -= ball.project_priced_ball(
-                outside[finite], rest, prices[finite]
-            )
-            priced = outside / prices
-        slope = (
-            mass - (float(outside @ v) - max(change, -1e100) * norm.value(priced)) / l2
-        )
-        return t * mass - 0.5 / l2 * euclidean(outside) ** 2, slope
+        return _value_and_slope(problem, mass, cost, v, feature_cost, fixed, t)
 
-    if cost + fixed <= radius:
-        scale = 1.0
-    else:
-        scale = radius / (cost + fixed)
+    # Multiples with a larger factor are infeasible.
+    scale = 1.0
+    if cost + fixed > problem.radius:
+        scale = problem.radius / (cost + fixed)
     value, slope = value_and_slope(scale)
     if slope < 0 < value_and_slope(0.0)[1]:
         # The bound holds for every t, so an error in the root has only a second-order
         # effect.
-        scale = float(
-            optimize.brentq(
-                lambda t: value_and_slope(t)[1], 0.0, scale, xtol=1e-14, rtol=1e-12
-            )
+        root = optimize.brentq(
+            lambda t: value_and_slope(t)[1], 0.0, scale, xtol=1e-14, rtol=1e-12
         )
+        scale = float(root)
         value = value_and_slope(scale)[0]
-    return (0.0, 0.0) if value < 0.0 else (scale, value)
+    if value < 0.0:
+        return DualScaling(0.0, 0.0)
+    return DualScaling(scale, value)
+
+
+def _scaled_without_ridge(problem, mass, cost, v, feature_cost, fixed) -> DualScaling:
+    """Return the largest t for which t·v is in the ball."""
+    if mass <= 0:
+        return DualScaling(0.0, 0.0)
+    moved = v if feature_cost is None else feature_cost * v
+    if fixed != 0.0:
+        moved = np.concatenate((moved, (fixed,)))
+    needed = problem.norm.dual.value(moved) + cost
+    scale = 1.0
+    if needed > 0:
+        scale = min(1.0, problem.radius / needed)
+    return DualScaling(scale, scale * mass)
+
+
+def _value_and_slope(
+    problem, mass, cost, v, feature_cost, fixed, t: float
+) -> tuple[float, float]:
+    """Return the dual value with ridge of t·(α, β), and its derivative in t.
+
+    The value is t·mass − ‖t·v − u‖² / 2c for the nearest u with ‖a ⊙ u‖_p ≤ rest and
+    u_j = 0 where a_j = ∞. The rest is what the flips and the intercept leave of the
+    radius.
+    """
+    norm = problem.norm
+    ball = norm.dual
+    rest = max(problem.radius - t * cost, 0.0)
+    change_of_rest = -cost
+    if fixed != 0.0:
+        rest, by_total, by_part = ball.remainder(rest, min(t * fixed, rest))
+        change_of_rest = by_part * fixed - by_total * cost
+    outside = t * v
+    if feature_cost is None:
+        outside = outside - ball.project_ball(outside, rest)
+        size = norm.value(outside)
+    else:
+        finite = np.isfinite(feature_cost)
+        outside[finite] -= ball.project_priced_ball(
+            outside[finite], rest, feature_cost[finite]
+        )
+        size = norm.value(outside / feature_cost)
+    # The derivative of the distance follows the multiplier of the ball's constraint,
+    # which is the dual norm of what is outside; an infinite change is bounded for the
+    # sake of a size of 0.
+    change = float(outside @ v) - max(change_of_rest, -1e100) * size
+    value = t * mass - 0.5 / problem.l2 * euclidean(outside) ** 2
+    return value, mass - change / problem.l2

@@ -1,6 +1,16 @@
 """Multipliers α and β of all rows, made feasible for the dual problem.
 
-See `certificate` for what they prove.
+Any multipliers, of any solver, are repaired into a feasible point in this order:
+
+1. Clip to α, β ≥ 0 and α + β ≤ π, with β = 0 where the adversary cannot afford a flip.
+2. Where weights are free of charge, change multipliers as little as possible such that
+   v_j = 0 for these weights (`cancel_sums`), if this turns out to be better.
+3. If the intercept is free, or if this turns out to be better, shrink the heavier of
+   the two sides {α of label +, β of label −} and {α of label −, β of label +} to the
+   sum of the other (`balance`): then v_0 = 0.
+4. Multiply all by one factor, for which the bound is largest (`dual_bound`).
+
+`certificate` states the dual problem and takes these steps.
 """
 
 import math
@@ -18,20 +28,25 @@ from drsvm.utils.parallel import elementwise, over_parts, total
 
 # Bound on the relative error of sums of multipliers, and of products with factors
 ROUNDING_OF_MASSES = 32 * ULP
-# limits of the free features, and of their square times the changed multipliers
+# Most free features whose sums are cancelled, and most multipliers that are changed,
+# times the square of the number of features
 MAX_FEATURES = 500
 MAX_WORK = 2e7
-# corrections, and the share of the largest singular value that is worth one
+# The number of times that sums are cancelled, since each leaves rounding errors
 ROUNDS = 3
+# Singular values below this share of the largest belong to rounding errors.
 MIN_SINGULAR = 1e-12
 
 
 class DualSums(NamedTuple):
-    """Sums over {α of label +, β of label −} and over {α of label −, β of label +}, in this order."""
+    """Sums over {α of label +, β of label −}, and over {α of label −, β of label +}."""
 
-    rows: np.ndarray  # Σ multiplier · x, of shape (d, 2)
-    mass: np.ndarray  # Σ multiplier
-    flip_cost: np.ndarray  # Σ κ β
+    rows: np.ndarray
+    """Σ multiplier · x, of shape (d, 2)."""
+    mass: np.ndarray
+    """Σ multiplier."""
+    flip_cost: np.ndarray
+    """Σ κ β."""
 
 
 def dual_sums(
@@ -39,46 +54,51 @@ def dual_sums(
 ) -> DualSums:
     """Return the sums of multipliers in arrays.
 
-    Careful ones have errors that do not grow with the rows.
+    Errors of compensated sums do not grow with the number of rows.
     """
     signs = problem.signs
 
     def where_positive(values, others) -> Vector:
-        return elementwise(
-            signs, lambda part: np.where(signs[part] > 0, values[part], others[part])
-        )
+        def choose(part):
+            return np.where(signs[part] > 0, values[part], others[part])
+
+        return elementwise(signs, choose)
 
     nothing = np.broadcast_to(np.zeros((), like=flip_dual), flip_dual.shape)
     sides = where_positive(hinge_dual, flip_dual), where_positive(flip_dual, hinge_dual)
     flipped = where_positive(nothing, flip_dual), where_positive(flip_dual, nothing)
-    if compensated:
-        add = lambda c: compensated_transposed_dot(problem.X, c)[0]
-    else:
-        add = problem.rows.weighted_sum
-    mass = [total(side, lambda part, side=side: side[part].sum()) for side in sides]
+    sums = []
+    masses = []
+    for side in sides:
+        if compensated:
+            sums.append(compensated_transposed_dot(problem.X, side)[0])
+        else:
+            sums.append(problem.rows.weighted_sum(side))
+        masses.append(total(side, lambda part, side=side: side[part].sum()))
     costs = [problem.cost_of_flips(beta) for beta in flipped]
-    return DualSums(
-        np.stack([add(side) for side in sides], axis=1), np.array(mass), np.array(costs)
-    )
+    return DualSums(np.stack(sums, axis=1), np.array(masses), np.array(costs))
 
 
 class Totals(NamedTuple):
     """What the dual value of multipliers depends on."""
 
-    mass: float  # Σ (α + β)
-    flip_cost: float  # Σ κ β
-    v: np.ndarray  # Σ (α − β) y x
-    v0: float  # Σ (α − β) y
-    # Bounds on the errors of v, relative to the sizes of the columns: a number, or one
-    # for each
+    mass: float
+    """Σ (α + β)."""
+    flip_cost: float
+    """Σ κ β."""
+    v: np.ndarray
+    """Σ (α − β) y x."""
+    v0: float
+    """Σ (α − β) y."""
     rounding: Costs
+    """Bounds on the errors of v, relative to the sizes of the columns."""
 
 
 def must_balance(problem: Problem) -> bool:
-    """Return whether v_0 must be 0: the intercept is free, or no radius pays for its price."""
-    return problem.fit_intercept and not (
-        problem.prices_intercept and problem.radius > 0
-    )
+    """Return whether v_0 must be 0, as for a free intercept or a radius of 0."""
+    if not problem.fit_intercept:
+        return False
+    return not problem.prices_intercept or problem.radius <= 0
 
 
 class Multipliers(ABC):
@@ -86,7 +106,7 @@ class Multipliers(ABC):
 
     @abstractmethod
     def sides(self) -> tuple[float, float]:
-        """Return the sums of {α of label +, β of label −} and of {α of label −, β of label +}."""
+        """Return the sums of the two sides (see `DualSums`)."""
 
     @abstractmethod
     def shrink(self, one: float, other: float) -> None:
@@ -96,7 +116,7 @@ class Multipliers(ABC):
     def totals(self, compensated: bool = False) -> Totals:
         """Return the sums over all rows.
 
-        Careful ones have errors that do not grow with the number of rows.
+        Errors of compensated sums do not grow with the number of rows.
         """
 
     @abstractmethod
@@ -106,175 +126,194 @@ class Multipliers(ABC):
     def balance(self) -> None:
         """Shrink the heavier side to the sum of the other: then v_0 = 0."""
         one, other = self.sides()
-        light = min(one, other)
-        self.shrink(
-            light / one if one > light else 1.0, light / other if other > light else 1.0
-        )
+        if one > other:
+            self.shrink(other / one, 1.0)
+        elif other > one:
+            self.shrink(1.0, one / other)
 
     def cancel_sums(self, free: np.ndarray) -> None:
-        """Change the multipliers so that v_j = 0 at free features, if the rows can be read and it takes few changes."""
+        """Change multipliers such that v_j = 0 at free features, if this is possible."""
 
 
 class ArrayMultipliers(Multipliers):
-    """Multipliers in arrays.
-
-    They are clipped copies of the given ones, and modified in place to save memory.
-    """
+    """Multipliers in arrays: clipped copies, which are modified in place."""
 
     def __init__(
         self, problem: Problem, hinge_dual: Vector | None, flip_dual: Vector | None
     ):
         self.problem = problem
-        rows = problem.rows
-        n = problem.n_rows
-        checked = []
-        for name, values in (("hinge_dual", hinge_dual), ("flip_dual", flip_dual)):
-            vector: Vector = rows.zeros() if values is None else rows.vector(values)
-            if vector.shape != (n,):
-                raise ValueError(
-                    f"{name} must have one entry per row of the problem ({n}), got {vector.shape}."
-                )
-            checked.append(vector)
-        hinge, flip = checked
-        all_weights = problem.sample_weight
-        self.alpha = np.empty_like(all_weights)
-        self.beta = np.empty_like(all_weights)
-        flips_possible = problem.flips_possible
-        if by_row(problem.flip_cost):
-            can_flip = problem.can_flip
-        else:
-            can_flip = None
+        hinge = _checked(problem, "hinge_dual", hinge_dual)
+        flip = _checked(problem, "flip_dual", flip_dual)
+        self.alpha = np.empty_like(problem.sample_weight)
+        self.beta = np.empty_like(problem.sample_weight)
+        can_flip = problem.can_flip if by_row(problem.flip_cost) else None
 
         def clip(part: slice) -> None:
-            weights = all_weights[part]
+            weights = problem.sample_weight[part]
             alpha = self.alpha[part]
             beta = self.beta[part]
-            np.minimum(np.maximum(hinge[part], 0.0, out=alpha), weights, out=alpha)
-            np.minimum(
-                np.maximum(flip[part], 0.0, out=beta),
-                weights if flips_possible else 0.0,
-                out=beta,
-            )
+            np.maximum(hinge[part], 0.0, out=alpha)
+            np.minimum(alpha, weights, out=alpha)
+            np.maximum(flip[part], 0.0, out=beta)
+            np.minimum(beta, weights if problem.flips_possible else 0.0, out=beta)
+            if not problem.flips_possible:
+                return
             if can_flip is not None:
                 beta[~can_flip[part]] = 0.0
-            if flips_possible:
-                excess = weights / np.maximum(alpha + beta, weights)
-                alpha *= excess
-                beta *= excess
+            share = weights / np.maximum(alpha + beta, weights)
+            alpha *= share
+            beta *= share
 
-        over_parts(all_weights, clip)
+        over_parts(problem.sample_weight, clip)
 
     def sides(self) -> tuple[float, float]:
         def sums(part):
             positive = self.problem.signs[part] > 0
-            alpha = self.alpha[part]
-            beta = self.beta[part]
-            return float(np.where(positive, alpha, beta).sum()), float(
-                np.where(positive, beta, alpha).sum()
-            )
+            one = np.where(positive, self.alpha[part], self.beta[part]).sum()
+            other = np.where(positive, self.beta[part], self.alpha[part]).sum()
+            return float(one), float(other)
 
         one, other = np.sum(over_parts(self.alpha, sums), axis=0)
         return float(one), float(other)
 
     def shrink(self, one: float, other: float) -> None:
+        if one == other == 1.0:
+            return
+
         def multiply(part):
-            positive = one == other or self.problem.signs[part] > 0
             if one == other:
                 self.alpha[part] *= one
-            else:
-                self.alpha[part] *= np.where(positive, one, other)
-            if one == other:
                 self.beta[part] *= one
-            else:
-                self.beta[part] *= np.where(positive, other, one)
+                return
+            positive = self.problem.signs[part] > 0
+            self.alpha[part] *= np.where(positive, one, other)
+            self.beta[part] *= np.where(positive, other, one)
 
-        if min(one, other) != 1.0:
-            over_parts(self.alpha, multiply)
+        over_parts(self.alpha, multiply)
 
     def totals(self, compensated: bool = False) -> Totals:
         problem = self.problem
         alpha = self.alpha
         beta = self.beta
+        mass = total(alpha, lambda part: alpha[part].sum() + beta[part].sum())
         signed = elementwise(
             alpha, lambda part: (alpha[part] - beta[part]) * problem.signs[part]
         )
-        mass = total(alpha, lambda part: alpha[part].sum() + beta[part].sum())
-        if not (compensated and problem.rows.readable and math.isfinite(mass)):
-            rounding = problem.rows.rounding + ROUNDING_OF_MASSES
-            v, v0 = problem.signed_sum(signed)
-            v = problem.rows.coordinates(v)
-        else:
-            v, errors = compensated_transposed_dot(problem.X, signed)
-            sizes = problem.column_sizes
-            rounding = np.divide(errors, sizes, out=np.zeros_like(v), where=sizes > 0)
-            # If a difference α − β is not exact, no sum of such differences is known to
-            # be exactly 0.
-            difference = alpha - beta
-            taken = alpha - difference
-            rounding += ULP * bool(
-                np.any((alpha - (difference + taken)) + (taken - beta) != 0.0)
-            )
-            v0 = math.fsum(signed)
-        return Totals(mass, problem.cost_of_flips(beta), v, v0, rounding)
+        flip_cost = problem.cost_of_flips(beta)
+        if compensated and problem.rows.readable and math.isfinite(mass):
+            v, rounding = self._compensated_sums(signed)
+            return Totals(mass, flip_cost, v, math.fsum(signed), rounding)
+        v, v0 = problem.signed_sum(signed)
+        v = problem.rows.coordinates(v)
+        rounding = problem.rows.rounding + ROUNDING_OF_MASSES
+        return Totals(mass, flip_cost, v, v0, rounding)
+
+    def _compensated_sums(self, signed: Vector) -> tuple[np.ndarray, np.ndarray]:
+        """Return v and bounds on its errors, relative to the sizes of the columns."""
+        v, errors = compensated_transposed_dot(self.problem.X, signed)
+        sizes = self.problem.column_sizes
+        rounding = np.divide(errors, sizes, out=np.zeros_like(v), where=sizes > 0)
+        # If a difference α − β is not exact, no sum of such differences is known to be
+        # exactly 0. Its error is computed as by TwoSum (Knuth, The Art of Computer
+        # Programming 2, section 4.2.2).
+        difference = self.alpha - self.beta
+        subtracted = self.alpha - difference
+        error = (self.alpha - (difference + subtracted)) + (subtracted - self.beta)
+        if np.any(error != 0.0):
+            rounding += ULP
+        return v, rounding
 
     def vectors(self) -> tuple[Vector, Vector]:
         return self.alpha, self.beta
 
     def cancel_sums(self, free: np.ndarray) -> None:
-        """Change the multipliers so that v_j at the free features, and v_0 if it must be, are 0 up to rounding.
+        """Change multipliers such that v_j at the free features is 0, up to rounding.
 
-        Where weights cost nothing, any v_j other than 0 makes a bound worse, however
-        small (`dual_scale`). With the multipliers of most methods it is small. The
-        smallest change that makes it 0, measured in units of what every multiplier can
-        change by, costs no more than about v·w. Nothing changes if there are too many
-        features, or if none of the multipliers can change.
+        So is v_0, if it must be. Where weights cost nothing, any v_j other than 0 makes
+        a bound worse, however small (`dual_bound`). With the multipliers of most
+        methods it is small. The smallest change that makes it 0, in units of the most
+        that every multiplier can change by, costs no more than about v·w. Nothing
+        changes if there are too many features, or if no multiplier can change.
         """
         problem = self.problem
-        balanced = must_balance(self.problem)
         columns = np.flatnonzero(free & (problem.column_sizes > 0))
-        width = len(columns) + balanced
         if not (problem.rows.readable and 0 < len(columns) <= MAX_FEATURES):
             return
-        # α alone, or part of β in exchange for as much of α.
-        rooms = (
-            np.minimum(self.alpha, problem.sample_weight - self.alpha - self.beta),
-            np.minimum(self.alpha, self.beta),
+        # What can change: α alone, up or down, or part of β in exchange for as much
+        # of α.
+        room_alone = np.minimum(
+            self.alpha, problem.sample_weight - self.alpha - self.beta
         )
-        size = int(max(4 * width, MAX_WORK / width**2))
-        chosen = []
-        for room in rooms:  # those with the most room, of those that have any
-            rows = np.flatnonzero(room > 0)
-            chosen.append(
-                rows
-                if len(rows) <= size
-                else np.sort(rows[np.argpartition(-room[rows], size)[:size]])
-            )
-        alone, exchanged = chosen
-        units = np.concatenate([rooms[0][alone], rooms[1][exchanged]])
-        if not len(units):
+        room_to_exchange = np.minimum(self.alpha, self.beta)
+        width = len(columns) + must_balance(problem)
+        most = int(max(4 * width, MAX_WORK / width**2))
+        alone = _with_most_room(room_alone, most)
+        exchanged = _with_most_room(room_to_exchange, most)
+        units = np.concatenate([room_alone[alone], room_to_exchange[exchanged]])
+        if len(units) == 0:
             return
-        scale = problem.column_sizes[columns]
+        # An exchange changes α − β twice.
+        effects = units.copy()
+        effects[len(alone) :] *= 2.0
         rows = np.concatenate([alone, exchanged])
-        effects = units * np.where(np.arange(len(rows)) < len(alone), 1.0, 2.0)
-        entries = problem.X[rows][:, columns]
-        entries = (entries.toarray() if sparse.issparse(entries) else entries).astype(
-            np.float64
-        )
-        entries = np.hstack([entries, np.ones((len(rows), int(balanced)))])
-        matrix = problem.signs[rows][:, None] * entries * effects[:, None]
-        matrix[:, : len(columns)] /= scale
+        matrix = self._effects_on_sums(rows, effects, columns)
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         kept = values > MIN_SINGULAR * values[0]
         for _ in range(ROUNDS):
-            signed = (self.alpha - self.beta) * problem.signs
-            v = compensated_transposed_dot(problem.X, signed)[0][columns] / scale
-            target = np.append(v, signed.sum()) if balanced else v
-            changes = units * (-left[:, kept] @ ((right[kept] @ target) / values[kept]))
+            sums = self._sums_to_cancel(columns)
+            # The least change in the unit of each multiplier
+            scaled = -left[:, kept] @ ((right[kept] @ sums) / values[kept])
+            changes = units * scaled
             self.alpha[alone] += changes[: len(alone)]
             self.alpha[exchanged] += changes[len(alone) :]
             self.beta[exchanged] -= changes[len(alone) :]
             np.clip(self.beta, 0.0, problem.sample_weight, out=self.beta)
             np.clip(self.alpha, 0.0, problem.sample_weight - self.beta, out=self.alpha)
+
+    def _effects_on_sums(self, rows, effects: np.ndarray, columns) -> np.ndarray:
+        """Return by how much changes by one unit, in rows, change v_j and v_0.
+
+        v_j is in units of the size of column j; v_0 has a column if it must be 0.
+        """
+        problem = self.problem
+        entries = problem.X[rows][:, columns]
+        if sparse.issparse(entries):
+            entries = entries.toarray()
+        entries = entries.astype(np.float64)
+        if must_balance(problem):
+            entries = np.hstack([entries, np.ones((len(rows), 1))])
+        matrix = problem.signs[rows][:, None] * entries * effects[:, None]
+        matrix[:, : len(columns)] /= problem.column_sizes[columns]
+        return matrix
+
+    def _sums_to_cancel(self, columns) -> np.ndarray:
+        """Return v_j of some columns in units of their sizes, and v_0 if it must be 0."""
+        problem = self.problem
+        signed = (self.alpha - self.beta) * problem.signs
+        v = compensated_transposed_dot(problem.X, signed)[0][columns]
+        v = v / problem.column_sizes[columns]
+        return np.append(v, signed.sum()) if must_balance(problem) else v
+
+
+def _checked(problem: Problem, name: str, values: Vector | None) -> Vector:
+    """Return a vector with one entry per row; None means 0."""
+    if values is None:
+        return problem.rows.zeros()
+    vector = problem.rows.vector(values)
+    if vector.shape != (problem.n_rows,):
+        raise ValueError(
+            f"{name} must have one entry per row of the problem ({problem.n_rows}), "
+            f"got {vector.shape}."
+        )
+    return vector
+
+
+def _with_most_room(room: np.ndarray, most: int) -> np.ndarray:
+    """Return the rows that have room, at most so many: those with the most."""
+    rows = np.flatnonzero(room > 0)
+    if len(rows) <= most:
+        return rows
+    return np.sort(rows[np.argpartition(-room[rows], most)[:most]])
 
 
 def clipped_multipliers(

@@ -400,6 +400,10 @@ class FunctionRows(Rows):
             )
         return attributes
 
+    def sizes_of_weights(self, column_sizes):
+        # The norm of a function is charged as a whole, and no coefficient by itself.
+        return np.zeros(1)
+
     def shiftable_columns(self):
         return np.zeros(0, dtype=np.intp)
 

@@ -117,6 +117,10 @@ class Rows(ABC):
         """
         return coordinates
 
+    def sizes_of_weights(self, column_sizes: np.ndarray) -> np.ndarray:
+        """Return how much a unit of each single weight changes decisions, typically."""
+        return column_sizes
+
     def shiftable_columns(self) -> np.ndarray:
         """Return the columns that can be shifted without more entries to store."""
         return np.arange(self.shape[1])
