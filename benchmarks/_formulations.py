@@ -261,7 +261,7 @@ def cvxpy_model(problem):
     """
     import cvxpy as cp
 
-    from drsvm.solvers.interior_point.cones import priced_entries
+    from drsvm.solvers.interior_point.cones import entries_with_cost
 
     w = cp.Variable(problem.n_features)
     price = cp.Variable()
@@ -275,7 +275,7 @@ def cvxpy_model(problem):
     )
     ridge = 0.5 * problem.l2 * cp.sum_squares(w)
     constraints = [price >= 0]
-    entries, prices = priced_entries(problem)
+    entries, prices = entries_with_cost(problem)
     if len(entries):
         priced = cp.hstack([w, b] if problem.fit_intercept else [w])[entries] / prices
         constraints.append(cp.norm(priced, problem.norm.q) <= price)

@@ -28,7 +28,7 @@ from drsvm.solvers.conic.backends import (
     answer_of_process,
     postponed_interrupt,
 )
-from drsvm.solvers.interior_point.cones import priced_entries
+from drsvm.solvers.interior_point.cones import entries_with_cost
 
 # Models with more entries are solved in a separate process, which takes tenths of a
 # second to start
@@ -226,7 +226,7 @@ def _picked(entries: np.ndarray, factors: np.ndarray, size: int) -> sparse.csr_a
 
 def _norm_rows(problem: Problem, unit: float) -> tuple[list[list[Any]], int]:
     """Return rows of blocks, for (w, b), λ, t and u, that state ‖v‖_q ≤ λ, and the size of a second-order cone."""
-    entries, prices = priced_entries(problem)
+    entries, prices = entries_with_cost(problem)
     d = problem.n_features
     n = len(entries)
     if n == 0:  # nothing is priced: 0 ≤ λ

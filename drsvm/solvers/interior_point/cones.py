@@ -1,31 +1,28 @@
-"""The constraints of a problem in the interior-point solver: the norm of the priced entries of (w, b), and signs.
+"""The constraints of a problem: the norm of entries of (w, b) with a cost, and signs.
 
 The mathematics is in `compiled/cones.py`.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from drsvm.compiled import cones as kernel
+from drsvm.compiled import cones as compiled
 from drsvm.engines.cpu import free_features
 from drsvm.engines.newton_matrix import Scaling
 from drsvm.problem.problem import Problem
 
-_NO_ENTRIES = np.zeros(0, dtype=np.intp)
-_NOTHING = np.zeros(0)
-
-
-def _method(function: Callable) -> Callable:
-    """Return a function of constraints as a method of the cone that has them."""
-    return lambda cone, *arguments: function(cone.constraints, *arguments)
-
 
 class Cone:
-    """Slacks and multipliers of the constraints on (w, b) and λ, and their changes along a direction."""
+    """Slacks and multipliers of the constraints on (w, b) and λ.
 
-    def __init__(self, constraints: kernel.Constraints, size: int, outside: np.ndarray):
+    It also keeps their changes along a direction. For the second-order cone (q = 2),
+    the scaling is that of Nesterov and Todd.
+    """
+
+    def __init__(
+        self, constraints: compiled.Constraints, size: int, outside: np.ndarray
+    ):
         self.constraints = constraints
         self.size = size
         self.outside = outside
@@ -35,62 +32,80 @@ class Cone:
     def multipliers(self) -> tuple[np.ndarray, float]:
         """Return z in (w, b) and z_λ."""
         z = np.empty(self.size)
-        return z, kernel.multipliers(self.constraints, z)
+        return z, compiled.multipliers(self.constraints, z)
 
     def products(self) -> float:
         """Return Σ multiplier · slack."""
-        return float(
-            self.constraints.values[kernel.SLACK] @ self.constraints.values[kernel.DUAL]
-        )
+        values = self.constraints.values
+        return float(values[compiled.SLACK] @ values[compiled.DUAL])
 
     def scaling(self) -> Scaling:
         """Return the matrix at the current point, and store it."""
         vectors = np.empty((3, self.size))
-        square, vector_lam, coefficient = kernel.scaling(self.constraints, vectors)
+        square, vector_lam, coefficient = compiled.scaling(self.constraints, vectors)
         if not math.isfinite(square + coefficient):
             raise FloatingPointError(
                 "rounding errors have moved a point out of the cone"
             )
         diagonal, column, vector = vectors
-        rank_one = None if coefficient == 0.0 else vector
+        if coefficient == 0.0:
+            vector = None
         return Scaling(
-            diagonal, column, square, rank_one, vector_lam, coefficient, self.outside
+            diagonal, column, square, vector, vector_lam, coefficient, self.outside
         )
 
     def constant(self, target: float) -> tuple[np.ndarray, float]:
-        """Return the constant part of z + dz for a target and the current correction."""
+        """Return the constant part of z + dz for a target and the correction."""
         z = np.empty(self.size)
-        return z, kernel.constant(self.constraints, target, z)
+        return z, compiled.constant(self.constraints, target, z)
 
-    set_direction = _method(kernel.set_direction)
-    rates = _method(kernel.rates)
-    correct = _method(kernel.correct)
-    products_after = _method(kernel.products_after)
-    move = _method(kernel.move)
+    def set_direction(self, direction: np.ndarray, dlam: float) -> None:
+        """Compute the changes of slacks and multipliers along a direction."""
+        compiled.set_direction(self.constraints, direction, dlam)
+
+    def rates(self) -> tuple[float, float]:
+        """Return 1 / the longest step of slacks and of multipliers."""
+        return compiled.rates(self.constraints)
+
+    def correct(self) -> None:
+        """Compute the second-order correction for the direction."""
+        compiled.correct(self.constraints)
+
+    def products_after(self, primal: float, dual: float) -> float:
+        """Return Σ multiplier · slack after steps along the direction."""
+        return compiled.products_after(self.constraints, primal, dual)
+
+    def move(self, primal: float, dual: float) -> None:
+        """Take steps along the direction."""
+        compiled.move(self.constraints, primal, dual)
 
 
 def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
-    """Return the cone of a problem at (w, b) = point and λ = lam, on the central path of μ.
+    """Return the cone of a problem at (w, b) = point and λ = lam, for a given μ.
 
-    If the radius is 0, the norm costs nothing: only signs are left, if there are any.
+    It is on the central path of μ. If the radius is 0, the norm costs nothing: only
+    signs are left, if there are any.
     """
+    # 1. The constraints of the norm
     kind = problem.norm.cone
     has_norm = problem.radius > 0
-    entries = _NO_ENTRIES
-    factors = _NOTHING
-    of_norm = _NOTHING
-    norm_duals = _NOTHING
+    entries = np.zeros(0, dtype=np.intp)
+    factors = np.zeros(0)
+    slacks = np.zeros(0)
+    duals = np.zeros(0)
     if has_norm:
-        entries, prices = priced_entries(problem)
+        entries, costs = entries_with_cost(problem)
         if len(entries) == 0:
-            # All norms of nothing are 0, and the cone of q = 1 is then λ ≥ 0
-            kind = kernel.OneNormCone
-        factors = problem.norm.cone_factors(prices)
-        of_norm = kind.slacks_at(factors * point[entries], lam)
-        norm_duals = kind.central_duals(of_norm, mu)
-    n_norm = len(of_norm)
+            # All norms of nothing are 0, and the cone of q = 1 is then λ ≥ 0.
+            kind = compiled.OneNormCone
+        factors = problem.norm.cone_factors(costs)
+        slacks = kind.slacks_at(factors * point[entries], lam)
+        duals = kind.central_duals(slacks, mu)
+    n_norm = len(slacks)
+    shares = np.full(n_norm, 1.0 / max(n_norm, 1))
+
+    # 2. Those of the signs
     n_signs = 0
-    of_signs = _NOTHING
     if problem.monotonic_cst is not None:
         constrained = problem.monotonic_cst.nonzero()[0]
         signs = problem.monotonic_cst[constrained].astype(np.float64)
@@ -98,15 +113,15 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
         of_signs = signs * point[constrained]
         entries = np.concatenate((entries, constrained))
         factors = np.concatenate((factors, signs))
+        shares = np.append(shares, np.full(n_signs, 1.0 / max(n_signs, 1)))
+        slacks = np.append(slacks, of_signs)
+        duals = np.append(duals, mu / (n_signs * of_signs))
 
+    # 3. Both in the form of the compiled functions
     values = np.zeros((8, n_norm + n_signs))
-    for row, norm_values, sign_values in (
-        (kernel.SHARE, 1.0 / max(n_norm, 1), 1.0 / max(n_signs, 1)),
-        (kernel.SLACK, of_norm, of_signs),
-        (kernel.DUAL, norm_duals, mu / (n_signs * of_signs)),
-    ):
-        values[row, :n_norm] = norm_values
-        values[row, n_norm:] = sign_values
+    values[compiled.SHARE] = shares
+    values[compiled.SLACK] = slacks
+    values[compiled.DUAL] = duals
     first_linear = 0 if kind.is_linear else n_norm
     workspace = np.empty((5, len(entries) - n_signs + 1))
     constraints = kind(
@@ -122,13 +137,12 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
     return Cone(constraints, len(point), free_features(problem))
 
 
-def priced_entries(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions in (w, b) of the entries that the norm measures, and their prices."""
+def entries_with_cost(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions in (w, b) of the entries in the norm, and their costs."""
     d = problem.n_features
-    prices = np.empty(d + problem.fit_intercept)
-    prices[:d], prices[d:] = (
-        1.0 if problem.feature_cost is None else problem.feature_cost,
-        problem.intercept_cost,
-    )
-    entries = np.isfinite(prices).nonzero()[0]
-    return entries, prices[entries]
+    costs = np.ones(d + problem.fit_intercept)
+    if problem.feature_cost is not None:
+        costs[:d] = problem.feature_cost
+    costs[d:] = problem.intercept_cost
+    entries = np.isfinite(costs).nonzero()[0]
+    return entries, costs[entries]

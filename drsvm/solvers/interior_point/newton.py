@@ -1,7 +1,8 @@
-"""The symmetric system of a Newton step in (w, b, λ): scaled, regularised, factorised and refined.
+"""The symmetric system of a Newton step in (w, b, λ): factorised and refined.
 
-It has two forms: `TallSystem` factorises a d × d matrix, `WideSystem` an n × n matrix,
-for n < d.
+`TallSystem` factorises a d × d matrix, `WideSystem` an n × n matrix, for n < d, and
+`OrthogonalSystem` the rows themselves, if the sums in a matrix would lose too many
+digits.
 """
 
 import numpy as np
@@ -65,13 +66,12 @@ def _size(v) -> float:
     return float(abs(v).max())
 
 
-def _factorise(matrix):
-    """Scale the diagonal to 1, add as little to it as the Cholesky factorisation needs.
+def _factorise(matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Cholesky factor of a matrix with a scaled diagonal, and the scale.
 
-    Return factor and scale.
-
-    Only the upper triangle is used; for a C-ordered matrix it is the lower triangle of
-    LAPACK's transposed view.
+    The diagonal is scaled to 1.     As little is added to the diagonal as the factorisation needs. Only the upper
+    triangle is used; for a C-ordered matrix it is the lower triangle of LAPACK's
+    transposed view.
     """
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -114,54 +114,30 @@ class TallSystem(Factorised):
 
 
 class OrthogonalSystem(Factorised):
-    """The matrix as FᵀF with F = QR: rows of very different sizes lose no digits to each other, as they do in the sum.
+    """The matrix as FᵀF with F = QR.
 
-    A sample has the rows √(D₁D₂/D) (2z, −κ), √(D₁D₃/D) (z, 0) and √(D₂D₃/D) (z, −κ),
+    Rows of very different sizes lose no digits to each other, as they do in the sum. A
+    sample has the rows √(D₁D₂/D) (2z, −κ), √(D₁D₃/D) (z, 0) and √(D₂D₃/D) (z, −κ),
     where D = ΣD_k and z = y (x, 1).
     """
 
     most_refinements = 5
 
     def __init__(self, problem: Problem, state, cone: Scaling, ridge):
-        X = problem.X.toarray() if problem.is_sparse else problem.X
-        rows = problem.signs[:, None] * np.hstack(
-            (X, np.ones((len(X), len(ridge) - X.shape[1])))
-        )
-        kappa = np.broadcast_to(
-            affordable_flips(problem.flip_cost, problem.radius)[0], len(X)
-        )
-        one, two, three = state[:3] / state[3:]
-        pairs = np.concatenate((one * two, one * three, two * three)) / np.tile(
-            one + two + three, 3
-        )
-        samples = np.column_stack(
-            (
-                np.vstack((2.0 * rows, rows, rows)),
-                -np.outer((1.0, 0.0, 1.0), kappa).ravel(),
-            )
-        )
-        zeros = np.zeros(len(ridge))
-        others = newton_matrix(
-            Curvature(np.zeros((len(ridge),) * 2), zeros, 0.0, zeros, 0.0, zeros),
-            cone,
-            ridge,
-            0.0,
-        )
-        sizes = np.sqrt(np.maximum(others.diagonal(), 1e-300))
-        values, vectors = np.linalg.eigh(others / sizes / sizes[:, None], UPLO="U")
-        roots = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * sizes
-        factor = np.vstack((np.sqrt(pairs)[:, None] * samples, roots))
+        roots = _roots_of_cone(cone, ridge)
+        factor = np.vstack((_roots_of_samples(problem, state, len(ridge)), roots))
         self.scale = 1.0 / np.maximum(np.linalg.norm(factor, axis=0), 1e-150)
-        # Flat directions have no rounding noise
-        factor = np.vstack((self.scale * factor, 1e-15 * np.eye(len(sizes))))
-        # An elimination of large rows spares small ones
+        # Tiny rows give flat directions a curvature without rounding noise.
+        size = len(self.scale)
+        factor = np.vstack((self.scale * factor, 1e-15 * np.eye(size)))
+        # An elimination of large rows spares small ones.
         self.rows = factor[np.argsort(-np.abs(factor).max(axis=1))]
         if not np.isfinite(self.rows).all():
             raise linalg.LinAlgError("the Newton matrix has overflown")
         triangle, self.order = linalg.qr(
             self.rows, mode="r", pivoting=True, check_finite=False
         )
-        self.triangle = triangle[: len(sizes)]
+        self.triangle = triangle[:size]
 
     def multiply(self, x):
         return self.rows.T @ (self.rows @ (x / self.scale)) / self.scale
@@ -177,24 +153,49 @@ class OrthogonalSystem(Factorised):
         return self.scale * solution
 
 
+def _roots_of_samples(problem: Problem, state, size: int) -> np.ndarray:
+    """Return the three rows of every sample in F; the size is that of (w, b)."""
+    X = problem.X.toarray() if problem.is_sparse else problem.X
+    ones = np.ones((len(X), size - X.shape[1]))
+    rows = problem.signs[:, None] * np.hstack((X, ones))
+    kappa, _ = affordable_flips(problem.flip_cost, problem.radius)
+    kappa = np.broadcast_to(kappa, len(X))
+    one, two, three = state[:3] / state[3:]
+    pairs = np.concatenate((one * two, one * three, two * three))
+    pairs /= np.tile(one + two + three, 3)
+    in_point = np.vstack((2.0 * rows, rows, rows))
+    in_lam = np.concatenate((-kappa, np.zeros(len(X)), -kappa))
+    return np.sqrt(pairs)[:, None] * np.column_stack((in_point, in_lam))
+
+
+def _roots_of_cone(cone: Scaling, ridge) -> np.ndarray:
+    """Return rows F with FᵀF = the part of the matrix that is not of the samples."""
+    zeros = np.zeros(len(ridge))
+    no_gram = np.zeros((len(ridge), len(ridge)))
+    no_samples = Curvature(no_gram, zeros, 0.0, zeros, 0.0, zeros)
+    matrix = newton_matrix(no_samples, cone, ridge, 0.0)
+    sizes = np.sqrt(np.maximum(matrix.diagonal(), 1e-300))
+    values, vectors = np.linalg.eigh(matrix / sizes / sizes[:, None], UPLO="U")
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * sizes
+
+
 def restored(
     problem: Problem, state, direction, lam: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return α and β after the longest safe step along a direction, which keeps all products to first order.
+    """Return α and β after the longest safe step along a direction.
 
-    Every change is a product of small numbers, without cancellation, so a small dual
-    residual can be removed exactly.
+    The direction keeps all products to first order. Every change is a product of small
+    numbers, without cancellation, so a small dual residual can be removed exactly.
     """
     d = problem.n_features
-    (kappa, flips) = affordable_flips(problem.flip_cost, problem.radius)
+    kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
     one, two, three = state[:3] / state[3:]
     dm = problem.margins(direction[:d], float(direction[d:].sum()))
     kdl = kappa * lam
     ds = -((one - two) * dm + two * kdl) / (one + two + three)
-    # Relative ones
-    changes = np.stack((ds + dm, flips * (ds - dm + kdl), ds)) / state[3:]
-    step = min(1.0, 0.5 / max(float(np.abs(changes).max()), 1e-300))
-    alpha, beta = state[:2] - step * (state[:2] * changes[:2])
+    relative = np.stack((ds + dm, flips * (ds - dm + kdl), ds)) / state[3:]
+    step = min(1.0, 0.5 / max(float(np.abs(relative).max()), 1e-300))
+    alpha, beta = state[:2] - step * (state[:2] * relative[:2])
     return alpha, beta
 
 
@@ -230,21 +231,14 @@ class WideSystem(MatrixFree):
         self._eliminate_border()
 
     def _eliminate_border(self) -> None:
-        """Form the Schur complement of the border (weights outside, b, λ, rank-one part)."""
+        """Form the Schur complement of the border.
+
+        The border are the weights outside, b, λ and the rank-one part.
+        """
         d = self.d
         n = self.n
         self.in_border = np.append(self.outside, np.arange(d, n + 1))
-        columns = []
-        for j in self.outside:  # its column of the matrix
-            unit = np.zeros(d)
-            unit[j] = 1.0
-            column = self.rows.weighted_sum(self.h * self.rows.dot(unit))
-            column[j] += self.diagonal[j]
-            if n > d:
-                below = [self.samples.border[j], self.column[j]]
-            else:
-                below = [self.column[j]]
-            columns.append(np.append(column, below))
+        columns = [self._column_of_weight(j) for j in self.outside]
         if n > d:
             intercept = self.samples.border + np.append(np.zeros(d), self.diagonal[d])
             columns.append(np.append(intercept, self.column[d]))
@@ -252,16 +246,27 @@ class WideSystem(MatrixFree):
         if self.rank_one is not None:
             columns.append(self.rank_one)
         whole = np.stack(columns, axis=1)
+
+        # The border's own block; the rank-one part has the unknown k·uᵀ(w, λ).
         corner = np.zeros((len(columns), len(columns)))
         corner[: len(self.in_border)] = whole[self.in_border]
         corner[:, : len(self.in_border)] = whole[self.in_border].T
         if self.rank_one is not None:
             corner[-1, -1] = -1.0 / self.coefficient
         self.border = whole[:d]
-        self.inverse_border = np.stack(
-            [self._apply_inner(column) for column in self.border.T], axis=1
-        )
+        inverses = [self._apply_inner(column) for column in self.border.T]
+        self.inverse_border = np.stack(inverses, axis=1)
         self.schur = corner - self.border.T @ self.inverse_border
+
+    def _column_of_weight(self, j: int) -> np.ndarray:
+        """Return the column of the matrix that belongs to a weight."""
+        unit = np.zeros(self.d)
+        unit[j] = 1.0
+        column = self.rows.weighted_sum(self.h * self.rows.dot(unit))
+        column[j] += self.diagonal[j]
+        if self.n > self.d:
+            column = np.append(column, self.samples.border[j])
+        return np.append(column, self.column[j])
 
     def _apply_inner(self, right):
         """Return A⁻¹ times a vector."""
@@ -286,7 +291,7 @@ class WideSystem(MatrixFree):
 def newton_system(
     samples: Curvature, cone: Scaling, ridge, engine: Engine
 ) -> Factorised:
-    """Return the wide system if the engine provides products with the rows, else its own system or the tall one."""
+    """Return the system of the engine: wide, its own, or the tall one."""
     if engine.wide is not None:
         return WideSystem(samples, cone, ridge, engine.wide)
     factorised = engine.factorised(samples, cone, ridge)

@@ -178,7 +178,7 @@ class SmallState(InteriorPointState):
     def again(
         self, problem: Problem, limits: Limits, start: Start | None = None
     ) -> "SmallState":
-        """Begin a run on a problem with other parameters or rows, in the same memory."""
+        """Begin a run with other parameters or other rows, in the same memory."""
         vars(self).pop("engine", None)
         last = self.problem
         self.problem = problem

@@ -91,7 +91,7 @@ class StepSettings:
 
 
 class InteriorPointState(State):
-    """One run: the point (w, b, λ), the cone of the norm, and the engine with the samples."""
+    """One run: the point (w, b, λ), the cone of the norm, and the engine."""
 
     drawn: Problem | None = None
     """The problem on a few rows, if the start is from there."""
@@ -149,7 +149,7 @@ class InteriorPointState(State):
         self.begin(*(start or next(self.cold_starts)))
 
     def _begin_from_few_rows(self) -> bool:
-        """Begin at a rough solution of a few rows; return False if that does not help."""
+        """Begin at a rough solution of a few rows; return whether that helps."""
         size = rows_to_begin_with(self.problem)
         if size is None:
             return False
@@ -310,7 +310,7 @@ class InteriorPointState(State):
     # --- certificates
 
     def certificate_due(self) -> bool:
-        """Return True if a certificate is worth its cost, about that of an iteration."""
+        """Return whether a certificate is worth its cost, that of an iteration."""
         return self.limits.watched or self.near_the_end or self.compensated
 
     @property
@@ -323,7 +323,7 @@ class InteriorPointState(State):
         return share_of_way(self.first_gap, self.central_gap, tol) ** SLOWER
 
     def _gap_may_be_small(self) -> bool:
-        """Return True if a certificate should be tried: the looser the tolerance, the sooner."""
+        """Return whether to try a certificate: the looser the tolerance, the sooner."""
         tol = max(self.limits.tol, FINEST_TOL)
         if self.small:
             return self.central_gap <= CHEAP * tol
@@ -338,9 +338,9 @@ class InteriorPointState(State):
         return self.sums or self.engine.dual_sums()[1]
 
     def _expected_gap(self) -> float:
-        """Return the gap that a certificate would find, up to rounding, at half its cost.
+        """Return the gap that a certificate would find, up to rounding.
 
-        It is that of the current λ and slacks.
+        It is that of the current λ and slacks, at half the cost of a certificate.
         """
         problem = self.problem
         rows, masses, flip_costs = self._sums_of_multipliers()
@@ -450,7 +450,7 @@ class InteriorPointState(State):
             self.engine.close()
 
     def release(self) -> None:
-        """Close the run and free what it knows about the rows: it takes no further step."""
+        """Close the run, which takes no further step, and free its memory."""
         self.close()
         del self.engine
         self.samples = None

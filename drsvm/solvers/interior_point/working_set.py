@@ -69,7 +69,10 @@ class Estimate(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """Rows whose piece is uncertain, and the multipliers of the others, with 0 for the former."""
+    """Rows whose piece is uncertain, and the multipliers of all others.
+
+    The multipliers of the uncertain rows are 0.
+    """
 
     uncertain: np.ndarray
     hinge_dual: np.ndarray
@@ -175,7 +178,7 @@ class WorkingSetState(InteriorPointState):
         self.finished |= not self.lam <= self.most_lam
 
     def on_certificate(self, gap: float) -> None:
-        """Record whether the working set is solved to the tolerance, but the problem is not."""
+        """Record whether only the working set is solved to the tolerance."""
         super().on_certificate(gap)
         self.doubtful |= self.near_the_end and gap > self.limits.tol
 

@@ -16,7 +16,7 @@ from drsvm.problem.row_sums import (
 )
 from drsvm.problem.rows import RowsLost
 from drsvm.solvers.api import solve
-from drsvm.solvers.interior_point.starts import typical_row_price
+from drsvm.solvers.interior_point.starts import typical_row_cost
 from drsvm.solvers.reformulation.shifted_columns import without_far_columns
 from drsvm.solvers.selection import choose
 from drsvm.utils.clock import TimeLimit
@@ -92,7 +92,7 @@ def radius_max(
     if len(trusted) == problem.n_features:
         return 0.0
     problem = problem if len(trusted) else problem.replace(l2=0.0)
-    unit = typical_row_price(problem)
+    unit = typical_row_cost(problem)
 
     def solved(problem: Problem, radius: float) -> Result:
         problem = problem.replace(radius=radius)
