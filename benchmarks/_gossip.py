@@ -218,7 +218,7 @@ def settle(machine, estimate: np.ndarray, centre: np.ndarray) -> None:
     machine.cost = max(sums.cost, 0.0)
     machine.all_mass = sums.mass
     machine.imbalance = sums.imbalance if machine.unit > 0.0 else 0.0
-    machine.place = machine._place()
+    machine.place = machine._epoch_start()
     machine.move(sums)
 
 

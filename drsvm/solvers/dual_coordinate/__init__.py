@@ -1,1 +1,1 @@
-"""Methods for many features: dual coordinate ascent, in three forms, and a working set of features."""
+"""Dual coordinate ascent for many features, and working sets of features."""

@@ -1,11 +1,11 @@
-"""Working sets of features for q = 1: the interior-point solver on the few features with nonzero weights.
+"""Working sets for q = 1: the interior-point solver on features with nonzero weights.
 
-    1. Epochs of dual coordinate ascent on all features (`ascent.py`) identify the relevant ones: those with a nonzero
-       weight, and those whose price |v_j| is close to e = ε − κΣβ, its limit for every
-       feature with a nonzero weight.
-    2. The interior-point solver solves the problem restricted to them. Its multipliers price all others: features that
-       are too cheap (|v_j| > e) are added, until the certificate covers the whole
-       problem.
+    1. Epochs of dual coordinate ascent on all features (`ascent.py`) identify the
+       relevant ones: those with a nonzero weight, and those with |v_j| close to
+       e = ε − κΣβ, the value at every feature with a nonzero weight.
+    2. The interior-point solver solves the problem restricted to them. Its multipliers
+       give v_j for all others: features with |v_j| > e are added, until the certificate
+       covers the whole problem.
 
 If too many features have nonzero weights, as with a very small radius, the epochs
 continue instead, or the interior-point solver takes over on all features.
@@ -26,30 +26,37 @@ from drsvm.solvers.loop import run
 from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
-FEW = 100  # with at most this many features, the first working set contains all of them
-# the first stage ends when the estimated gap is this small, or after so many epochs,
+# With at most this many features, the first working set contains all of them.
+FEW = 100
+# The epochs end when the estimated gap is this small, or after this number of them, but
+# not within this multiple of the tolerance, which they then reach sooner than rounds.
 EXPLORED = 3e-3
 MAX_EPOCHS = 60
-# But not within this multiple of the tolerance, which epochs then reach sooner than
-# rounds
 WITHIN_REACH = 10.0
-HOT = 0.9  # features whose price is at least this fraction of e form the first set
+HOT = 0.9  # features with |v_j| of at least this fraction of e form the first set
 
 
 @dataclass(frozen=True)
 class FeatureWorkingSet(Solver):
     """Settings of the working-set solver (norm=inf only).
 
-    Attributes
+    Parameters
     ----------
     most_features : int
         Largest working set; beyond this size, dual coordinate ascent completes the run.
+
+    References
+    ----------
+    M. Massias, A. Gramfort, J. Salmon, Celer: a Fast Solver for the Lasso with Dual
+    Extrapolation, ICML 2018: working sets that grow by the features that violate the
+    dual constraint most.
 
     Examples
     --------
     >>> from drsvm import Problem, solve
     >>> from drsvm.solvers import FeatureWorkingSet
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm="inf")
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> problem = Problem(X, y, radius=0.1, norm="inf")
     >>> result = solve(problem, FeatureWorkingSet(most_features=100))
     >>> result.solver, str(result.status)
     ('feature-working-set', 'optimal')
@@ -66,21 +73,21 @@ class FeatureWorkingSet(Solver):
         if isinstance(problem.norm, L1):
             return super().unsupported_reason(problem)
         return (
-            f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm}: "
-            "use solver='auto' or 'dual-coordinate'."
+            "solver 'feature-working-set' is for norm=inf, where weights are sparse, "
+            f"got norm={problem.norm}: use solver='auto' or 'dual-coordinate'."
         )
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        run = optimum_of_free_flips(problem) or FeatureWorkingSetState(
-            problem, self, limits
-        )
+        run = optimum_of_free_flips(problem)
+        if run is None:
+            run = FeatureWorkingSetState(problem, self, limits)
         return with_fallback(run)
 
 
 class FeatureWorkingSetState(DelegatingState):
     """One run: epochs until the relevant features are known, then rounds.
 
-    Epochs again if there are too many.
+    If there are too many features, epochs complete the run.
     """
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
@@ -91,13 +98,13 @@ class FeatureWorkingSetState(DelegatingState):
             self.epochs.features = np.arange(problem.n_features)
 
     def successor(self) -> State | None:
-        """Return the rounds once there are features for them, and the epochs once there are too many."""
+        """Return the rounds once there are features, the epochs once there are too many."""
         if self.current is self.epochs and self.epochs.features is not None:
             self.rounds.best = self.epochs.candidate()
             self.rounds.working = self.epochs.features
             return self.rounds
         if self.current is self.rounds and self.rounds.too_many:
-            # no more working sets
+            # There are no more working sets.
             self.epochs.features = None
             self.epochs.most_features = -1
             return self.epochs
@@ -118,26 +125,23 @@ class Exploration(DualCoordinateState):
         self.features = None
         self.gives_up = False
         self.most_features = settings.most_features
-        # If the interior-point solver can handle all features, half of them save
-        # nothing
+        # If the interior-point solver can handle all features, more than half of them
+        # save nothing.
         if self.trend.has_fallback:
-            self.most_features = min(
-                self.most_features, max(FEW, problem.n_features // 2)
-            )
+            half = max(FEW, problem.n_features // 2)
+            self.most_features = min(self.most_features, half)
 
     def step(self) -> None:
         super().step()
-        near = WITHIN_REACH * self.limits.tol < self.ascent.estimate <= EXPLORED
-        if near or self.gives_up or self.ascent.count >= MAX_EPOCHS:
-            left = max(self.problem.radius - self.ascent.flipped_cost, 0.0)
-            hot = np.flatnonzero(
-                (np.abs(self.ascent.v) >= HOT * left) | (self.ascent.w != 0.0)
-            )
-            if len(hot) <= self.most_features:
-                self.features = hot
-            else:
-                self.features = None
-        self.gives_up = self.gives_up and self.features is None
+        ascent = self.ascent
+        near = WITHIN_REACH * self.limits.tol < ascent.estimate <= EXPLORED
+        if near or self.gives_up or ascent.count >= MAX_EPOCHS:
+            left = max(self.problem.radius - ascent.flipped_cost, 0.0)
+            is_hot = (np.abs(ascent.v) >= HOT * left) | (ascent.w != 0.0)
+            hot = np.flatnonzero(is_hot)
+            self.features = hot if len(hot) <= self.most_features else None
+        if self.features is not None:
+            self.gives_up = False
 
     def certificate_due(self) -> bool:
         return self.features is not None or super().certificate_due()
@@ -161,13 +165,12 @@ class Rounds(State):
 
     def step(self) -> None:
         problem = self.problem
-        if len(self.working) > 0:
-            features = self.working
-        else:
+        features = self.working
+        if len(features) == 0:
+            # A problem has at least one feature.
             features = np.array([0])
-        result = self._interior_point(
-            features, (self.best.weights[features], self.best.intercept)
-        )
+        start = self.best.weights[features], self.best.intercept
+        result = self._interior_point(features, start)
         if result.status is Status.STALLED:
             result = self._interior_point(features, None)
         self.count += 1
@@ -182,25 +185,28 @@ class Rounds(State):
 
     def _interior_point(self, features: np.ndarray, start) -> Result:
         problem = self.problem.on_features(features)
-        limits = self.limits
-        shared = {"max_time": limits.time, "n_threads": limits.n_threads}
         return run(
-            problem, InteriorPoint(), tol=0.5 * limits.tol, start=start, **shared
+            problem,
+            InteriorPoint(),
+            tol=0.5 * self.limits.tol,
+            start=start,
+            max_time=self.limits.time,
+            n_threads=self.limits.n_threads,
         )
 
     def _choose_features(self, features, hinge, flip) -> None:
-        """Add features that are too cheap."""
+        """Add features with |v_j| > e, those that exceed it most if there are many."""
         problem = self.problem
-        price = np.abs(problem.weighted_sum(hinge - flip)[0])
+        v, _ = problem.weighted_sum(hinge - flip)
+        size = np.abs(v)
         if problem.feature_cost is not None:
-            price *= problem.feature_cost
-        price[features] = 0.0
-        new = np.flatnonzero(
-            price > max(problem.radius - problem.cost_of_flips(flip), 0.0)
-        )
+            size *= problem.feature_cost
+        size[features] = 0.0
+        left = max(problem.radius - problem.cost_of_flips(flip), 0.0)
+        new = np.flatnonzero(size > left)
         most = max(FEW, len(features))
         if len(new) > most:
-            new = new[np.argpartition(-price[new], most)[:most]]
+            new = new[np.argpartition(-size[new], most)[:most]]
         self.working = np.union1d(features, new)
         self.too_many = len(self.working) > self.most_features
         self.finished = not self.too_many and len(new) == 0
@@ -209,13 +215,12 @@ class Rounds(State):
         return self.best
 
     def on_certificate(self, gap: float) -> None:
-        """Raise KeyboardInterrupt again after Ctrl-C in a round, once the round has been judged and kept."""
+        """Raise KeyboardInterrupt again after Ctrl-C in a round, once the round is kept."""
         if self.interrupted:
             raise KeyboardInterrupt
 
     def info(self) -> dict:
-        if self.count == 0 or self.too_many:
-            size = None
-        else:
+        size = None
+        if self.count > 0 and not self.too_many:
             size = len(self.working)
         return {"rounds": self.count, "iterations": self.iterations, "features": size}

@@ -116,12 +116,12 @@ def test_every_norm_has_its_ascent():
     ]
     kinds = [type(ascent_of(problem)).__name__ for problem in problems]
     assert kinds == [
-        "BoxAscent",
-        "RoundAscent",
-        "SparseAscent",
-        "RoundAscent",
-        "RoundAscent",
-        "RoundAscent",
+        "LInfAscent",
+        "L2Ascent",
+        "L1Ascent",
+        "L2Ascent",
+        "L2Ascent",
+        "L2Ascent",
     ]
 
 

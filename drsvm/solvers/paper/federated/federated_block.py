@@ -22,7 +22,7 @@ from drsvm.compiled.dual_ascent_separable import SeparableTerms
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Sums
 from drsvm.problem.risk import affordable_flips
-from drsvm.solvers.dual_coordinate.ascent import FIRM, epoch_kernel
+from drsvm.solvers.dual_coordinate.ascent import FIRM, compiled_epoch
 from drsvm.solvers.paper.incremental.epochs import Samples
 
 # Vectors travel in single precision: errors get smaller with changes; certificates are
@@ -131,7 +131,7 @@ class Block:
         hinge = importance * self.hinge
         flip = importance * self.flip
         multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
-        kernel = epoch_kernel(work.terms, self.samples)
+        kernel = compiled_epoch(work.terms, self.samples)
         active, gap, near, violation, _ = kernel(
             rows, order, len(order), self.firm, multipliers, self.flips, work.terms
         )

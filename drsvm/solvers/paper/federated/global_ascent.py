@@ -24,15 +24,15 @@ from drsvm.problem.reducers import Sums
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.dual_coordinate.ascent import (
     Ascent,
-    Place,
+    EpochStart,
     first_price,
     losses_along,
 )
-from drsvm.solvers.dual_coordinate.dual_coordinate_solver import (
-    BoxAscent,
-    RoundAscent,
+from drsvm.solvers.dual_coordinate.ascent_by_norm import (
+    L1Ascent,
+    L2Ascent,
+    LInfAscent,
     SeparableAscent,
-    SparseAscent,
 )
 from drsvm.solvers.paper.federated.federated_block import MIN_NEWS, SENT, Proposal, Work
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED, Samples
@@ -95,7 +95,7 @@ class Shared(Ascent):
             else:
                 self.lam = problem.price_and_objective(self.w, self.b)[0]
         self.means = self.w, self.b, 0.0
-        self.place: Place = self._place()
+        self.place: EpochStart = self._epoch_start()
 
     @property
     def flipped_cost(self) -> float:
@@ -165,7 +165,7 @@ class Shared(Ascent):
             - b * proposal.imbalance
         )
 
-    def _along(self, place: Place, proposal: Proposal, step: float) -> Place:
+    def _along(self, place: EpochStart, proposal: Proposal, step: float) -> EpochStart:
         work = Work(place.u, place.sums, place.terms, step, 0, {}, False, 1.0).after(
             proposal
         )
@@ -178,8 +178,8 @@ class Shared(Ascent):
         """
         self.count += 1
         self.near = seen.near
-        self._arrive(self.place, self._answer(self.place))
-        self.place = self._place()
+        self._finish_epoch(self.place, self._answer(self.place))
+        self.place = self._epoch_start()
         news = max(self.news, 1.0 / self.count)
         self.means = tuple(
             mean + news * (now - mean)
@@ -193,20 +193,20 @@ class Shared(Ascent):
 
     def lose(self, sums: Sums) -> None:
         """Take away what blocks that were lost contributed."""
-        self._arrive(self.place, self._answer(self.place))
+        self._finish_epoch(self.place, self._answer(self.place))
         v, cost, imbalance, mass = sums
         self.cost = max(self.cost - cost, 0.0)
         self.v = self.v - v
         self.all_mass = max(self.all_mass - mass, 0.0)
         self.imbalance = self.imbalance - imbalance
-        self.place = self._place()
+        self.place = self._epoch_start()
 
     @abstractmethod
-    def _answer(self, place: Place) -> tuple[float, float, float] | None:
+    def _answer(self, place: EpochStart) -> tuple[float, float, float] | None:
         """Return the classifier that an epoch without rows would find at a place."""
 
     @abstractmethod
-    def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:
+    def _classifier(self, place: EpochStart) -> tuple[np.ndarray, float, float]:
         """Return (w, λ, b) at a place."""
 
     def classifier(self) -> tuple[np.ndarray, float]:
@@ -226,10 +226,10 @@ class Shared(Ascent):
         return SCALES[multiple] * w, float(SCALES[multiple] * b)
 
 
-class SharedRound(Shared, RoundAscent):
+class SharedRound(Shared, L2Ascent):
     """q = 2."""
 
-    def _answer(self, place: Place) -> tuple[float, float, float]:
+    def _answer(self, place: EpochStart) -> tuple[float, float, float]:
         """Return (s, λ, b) of the classifier w = s·u, which only needs ‖u‖."""
         size = np.array([euclidean(place.u)])
         no_rows = np.zeros(0, dtype=np.intp)
@@ -279,11 +279,11 @@ class SharedSeparable(Shared, SeparableAscent):
         )
 
 
-class SharedSparse(SharedSeparable, SparseAscent):
+class SharedSparse(SharedSeparable, L1Ascent):
     """q = 1."""
 
 
-class SharedBox(SharedSeparable, BoxAscent):
+class SharedBox(SharedSeparable, LInfAscent):
     """q = ∞. Iterates may circle the optimum, so averages are offered in turn."""
 
     news = MIN_NEWS
