@@ -1,4 +1,7 @@
-"""How far rows move from batch to batch, as classifiers of these batches see it: the radius to audit and train with."""
+"""How far rows move from batch to batch: the radius to audit and train with.
+
+Movement is measured as classifiers of the batches see it.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,16 +11,30 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_random_state
 
-from drsvm.audit.shift import Shift, measure_shift
+from drsvm.audit.shift import WITHOUT_PANDAS, Shift, measure_shift
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
 from drsvm.utils.lazy import optional
+from drsvm.utils.messages import right_aligned
 
-FEW = 4  # rows of each class that a batch needs to be trained on and audited
+# Number of rows of each class that a batch needs to be trained on and audited
+FEWEST_ROWS = 4
+
+# Figures of a movement, and the heads of their columns
+FIGURES = {
+    "moved": "moved",
+    "moved_by_chance": "by chance",
+    "error_before": "errors before",
+    "expected_error": "expected",
+    "worst_error": "at most",
+    "error_now": "errors now",
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class BatchShifts:
-    """Movements to batches of rows, each from the batch before it or from the audit of a model.
+    """Movements to batches of rows.
+
+    Each is from the batch before it, or from the audit of a model.
 
     Attributes
     ----------
@@ -31,7 +48,9 @@ class BatchShifts:
     >>> import numpy as np
     >>> from drsvm import WassersteinSVC, radius_from_batches
     >>> X, y = np.random.default_rng(0).normal(size=(300, 2)), np.arange(300) % 2
-    >>> shifts = radius_from_batches(WassersteinSVC(radius=0.1), X, y, np.repeat([1, 2, 3], 100), random_state=0)
+    >>> batches = np.repeat([1, 2, 3], 100)
+    >>> model = WassersteinSVC(radius=0.1)
+    >>> shifts = radius_from_batches(model, X, y, batches, random_state=0)
     >>> shifts.names, shifts.radius == max(shift.moved for shift in shifts.shifts)
     ([2, 3], True)
     """
@@ -46,58 +65,41 @@ class BatchShifts:
 
     @property
     def coverage(self) -> float:
-        """The probability that the next movement is no larger, if no order of the movements is more likely."""
+        """The probability that the next movement is no larger than the radius.
+
+        This holds if no order of the movements is more likely than another.
+        """
         return len(self.shifts) / (len(self.shifts) + 1.0)
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the figures of all batches, as columns."""
-        figures = [
-            "moved",
-            "moved_by_chance",
-            "error_before",
-            "expected_error",
-            "worst_error",
-            "error_now",
-        ]
-        return {
+        columns = {
             "batch": self.names,
             "rows": [shift.n_after for shift in self.shifts],
-            **{
-                name: [getattr(shift, name) for shift in self.shifts]
-                for name in figures
-            },
         }
+        for name in FIGURES:
+            columns[name] = [getattr(shift, name) for shift in self.shifts]
+        return columns
 
     def to_frame(self) -> Any:
         """Return the figures of all batches as a pandas DataFrame."""
-        return optional(
-            "pandas", "to_frame needs", remark=" to_dict works without it."
-        ).DataFrame(self.to_dict())
+        pandas = optional("pandas", "to_frame needs", remark=WITHOUT_PANDAS)
+        return pandas.DataFrame(self.to_dict())
 
     def __repr__(self) -> str:
         n = len(self.shifts)
-        return f"BatchShifts: {n} movement{'s' if n != 1 else ''}, the largest {self.radius:.4g}"
+        movements = "movement" if n == 1 else "movements"
+        return f"BatchShifts: {n} {movements}, the largest {self.radius:.4g}"
 
     def __str__(self) -> str:
-        head = (
-            "batch",
-            "rows",
-            "moved",
-            "by chance",
-            "errors before",
-            "expected",
-            "at most",
-            "errors now",
-        )
-        numbers = zip(*self.to_dict().values(), strict=True)
-        shown = (
-            (name, rows, ["" if one is None else f"{one:.4f}" for one in ones])
-            for name, rows, *ones in numbers
-        )
-        lines = [(str(name), f"{rows:,}", *figures) for name, rows, figures in shown]
-        widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-        texts = ("  ".join(map(str.rjust, line, widths)) for line in (head, *lines))
-        return "\n".join([repr(self), *texts])
+        lines = [("batch", "rows", *FIGURES.values())]
+        for name, shift in zip(self.names, self.shifts, strict=True):
+            figures = []
+            for attribute in FIGURES:
+                figure = getattr(shift, attribute)
+                figures.append("" if figure is None else f"{figure:.4f}")
+            lines.append((str(name), f"{shift.n_after:,}", *figures))
+        return "\n".join([repr(self), *right_aligned(lines)])
 
 
 def radius_from_batches(
@@ -109,7 +111,7 @@ def radius_from_batches(
     confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
 ) -> BatchShifts:
-    """Measure how far rows have moved from each batch to the next: a radius that is real.
+    """Measure how far rows have moved from each batch to the next.
 
     A classifier of one half of a batch is audited on the other half, and the next batch
     is measured against that.
@@ -148,48 +150,47 @@ def radius_from_batches(
     names, parts = _in_order(batches)
     if len(batches) != X.shape[0]:
         raise ValueError(
-            f"batches has {len(batches)} entries, but X has {X.shape[0]} rows: give one for every row."
+            f"batches has {len(batches)} entries, but X has {X.shape[0]} rows: give "
+            "one for every row."
         )
     if len(names) < 2:
         raise ValueError(
             f"batches has one batch, {names[0]!r}: movement needs two or more."
         )
     y = np.asarray(y)
+    classes = np.unique(y)
     random = check_random_state(random_state)
     shifts = []
     for name, here, there in zip(names, parts, parts[1:], strict=False):
-        least = min(np.sum(y[here] == label) for label in np.unique(y))
-        if least < FEW:
+        fewest = min(np.sum(y[here] == label) for label in classes)
+        if fewest < FEWEST_ROWS:
             raise ValueError(
-                f"batch {name!r} has {least} rows of a class, but needs {FEW}: make batches larger."
+                f"batch {name!r} has {fewest} rows of a class, but needs "
+                f"{FEWEST_ROWS}: make batches larger."
             )
         train, audit = train_test_split(
             here, test_size=0.5, stratify=y[here], random_state=random
         )
         model = clone(estimator).fit(_safe_indexing(X, train), y[train])
-        (X_audit, y_audit), new = (
-            (_safe_indexing(X, rows), y[rows]) for rows in (audit, there)
+        shift = measure_shift(
+            model,
+            _safe_indexing(X, audit),
+            y[audit],
+            _safe_indexing(X, there),
+            y[there],
+            confidence=confidence,
+            random_state=random,
         )
-        shifts.append(
-            measure_shift(
-                model,
-                X_audit,
-                y_audit,
-                *new,
-                confidence=confidence,
-                random_state=random,
-            )
-        )
+        shifts.append(shift)
     return BatchShifts(names[1:], shifts)
 
 
 def _in_order(batches: np.ndarray) -> tuple[list[Any], list[np.ndarray]]:
     """Return the names of batches in their order, and the rows of each."""
     names, first, codes = np.unique(batches, return_index=True, return_inverse=True)
-    if names.dtype.kind in "biufM":
-        order = np.arange(len(names))
-    else:
+    order = np.arange(len(names))
+    if names.dtype.kind not in "biufM":
+        # Texts have no order of their own.
         order = np.argsort(first)
-    return names[order].tolist(), [
-        np.flatnonzero(codes.ravel() == code) for code in order
-    ]
+    rows = [np.flatnonzero(codes.ravel() == code) for code in order]
+    return names[order].tolist(), rows

@@ -1,6 +1,9 @@
-"""How far single columns have moved, each in its own units, from short summaries that a model file can keep."""
+"""How far single columns have moved, from short summaries that a model file can keep.
 
-from collections.abc import Iterator, Sequence
+Distances are in the units of each column.
+"""
+
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +12,14 @@ from scipy import sparse
 from drsvm.problem.backends import backend_of
 from drsvm.utils.annotations import Matrix
 
-ROWS = 10_000  # at most as many evenly spaced rows are summarised
-# of numbers, and of texts
+# The largest number of rows that are summarised; they are evenly spaced
+MOST_ROWS = 10_000
+# Number of quantiles of a column of numbers, and of the levels of a text that are kept
 QUANTILES = 33
 LEVELS = 50
 EMPTY = "(empty)"
-CHANCE = 1.96  # 95 % of a share lie within as many of its standard errors
+# 95 % of a share lie within that many of its standard errors
+STANDARD_ERRORS = 1.96
 
 
 class Summary(NamedTuple):
@@ -33,8 +38,7 @@ class ColumnShift(NamedTuple):
     """How far a column has moved."""
 
     name: str
-    # In the units of the column; of texts or empty cells: the share that is now another
-    # one
+    # In the units of the column; of texts or empty cells: the share that has changed
     distance: float
     by_chance: float
     # The distance in standard deviations of the column before; of texts: the share
@@ -44,106 +48,121 @@ class ColumnShift(NamedTuple):
         return f"{self.name} {self.distance:.3g} (by chance {self.by_chance:.2g})"
 
 
-def summaries(X: Matrix, names: Sequence[str] | None = None) -> list[Summary]:
-    """Return a summary of every column of a table, an array or a sparse matrix, perhaps under other names."""
-    if names is not None:
-        known = zip(names, (values for _, values in _columns(X)), strict=False)
-    else:
-        known = _columns(X)
-    return [_summary(str(name), values) for name, values in known]
+def summaries(X: Matrix, names: Iterable[Any] | None = None) -> list[Summary]:
+    """Return a summary of every column of a table, an array or a sparse matrix.
 
-
-def _columns(X: Any) -> Iterator[tuple[Any, np.ndarray]]:
+    They may be given other names; columns without a name are then left out.
+    """
     backend = backend_of(X)
-    X = X if backend is None else backend.sample(X, ROWS)
-    rows = slice(None, None, max(1, -(-X.shape[0] // ROWS)))
-    if hasattr(X, "columns"):
-        yield from ((name, np.asarray(X[name])[rows]) for name in X.columns)
-    elif sparse.issparse(X):
-        some = X.tocsr()[rows].tocsc()
-        yield from (
-            (place, some[:, [place]].toarray()[:, 0]) for place in range(X.shape[1])
-        )
-    else:
-        yield from enumerate(np.asarray(X)[rows].T)
+    if backend is not None:
+        X = backend.sample(X, MOST_ROWS)
+    own_names = getattr(X, "columns", range(X.shape[1]))
+    if names is None:
+        names = own_names
+    rows = slice(None, None, max(1, -(-X.shape[0] // MOST_ROWS)))
+    if sparse.issparse(X):
+        X = X.tocsr()[rows].tocsc()
+    found = []
+    for name, own_name in zip(names, own_names, strict=False):
+        if sparse.issparse(X):
+            values = X[:, [own_name]].toarray()[:, 0]
+        elif hasattr(X, "columns"):
+            values = np.asarray(X[own_name])[rows]
+        else:
+            values = np.asarray(X)[rows, own_name]
+        found.append(_summary(str(name), values))
+    return found
 
 
 def _summary(name: str, values: np.ndarray) -> Summary:
-    n = len(values)
-    try:
-        if values.dtype.kind == "M":
-            numbers = values.astype("datetime64[s]")
-        else:
-            numbers = values
-        if values.dtype == object and any(
-            isinstance(value, str) for value in values.tolist()
-        ):
-            raise TypeError  # codes such as 01 are levels
-        numbers = numbers.astype(np.float64)
-    except (TypeError, ValueError):
-        texts = np.array(
-            [
-                EMPTY if value is None or value != value else str(value)
-                for value in values.tolist()
-            ]
-        )
-        levels, counts = np.unique(texts, return_counts=True)
-        most = np.argsort(-counts, kind="stable")[:LEVELS]
-        return Summary(
-            name,
-            n,
-            None,
-            dict(zip(levels[most].tolist(), (counts[most] / n).tolist(), strict=True)),
-        )
+    numbers = _numbers(values)
+    if numbers is None:
+        return _summary_of_texts(name, values)
     known = numbers[np.isfinite(numbers)]
-    places = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    quantiles = None
     if len(known):
+        places = (np.arange(QUANTILES) + 0.5) / QUANTILES
         quantiles = np.quantile(known, places, method="inverted_cdf").tolist()
-    else:
-        quantiles = None
+    n = len(values)
     return Summary(name, n, quantiles, {EMPTY: 1.0 - len(known) / max(n, 1)})
 
 
+def _numbers(values: np.ndarray) -> np.ndarray | None:
+    """Return a column as numbers, dates in seconds, or None if it has texts."""
+    if values.dtype == object:
+        # Codes such as "01" are texts, although they can be read as numbers.
+        if any(isinstance(value, str) for value in values.tolist()):
+            return None
+    if values.dtype.kind == "M":
+        values = values.astype("datetime64[s]")
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _summary_of_texts(name: str, values: np.ndarray) -> Summary:
+    texts = []
+    for value in values.tolist():
+        # NaN, which is not equal to itself, is an empty cell as well.
+        is_empty = value is None or value != value
+        texts.append(EMPTY if is_empty else str(value))
+    levels, counts = np.unique(texts, return_counts=True)
+    most = np.argsort(-counts, kind="stable")[:LEVELS]
+    shares = (counts[most] / len(values)).tolist()
+    named_shares = dict(zip(levels[most].tolist(), shares, strict=True))
+    return Summary(name, len(values), None, named_shares)
+
+
 def column_shifts(before: list[Summary], after: list[Summary]) -> list[ColumnShift]:
-    """Return how far columns with the same names have moved, if they have, from the one that moved most."""
-    known = {each.name: each for each in before}
-    shifts = [
-        part
-        for each in after
-        if each.name in known
-        for part in _moves(known[each.name], each)
-    ]
-    return sorted(
-        (each for each in shifts if each.distance > 0.0), key=lambda each: -each.size
-    )
+    """Return how far columns of the same names have moved, the largest first.
+
+    Columns that have not moved are left out.
+    """
+    known = {summary.name: summary for summary in before}
+    shifts = []
+    for new in after:
+        if new.name not in known:
+            continue
+        old = known[new.name]
+        if old.quantiles is not None and new.quantiles is not None:
+            shifts.append(_shift_of_numbers(old, new))
+        # Of a column of numbers, these are the empty cells.
+        name = old.name if old.quantiles is None else f"{old.name} {EMPTY}"
+        shifts.append(_shift_of_shares(old, new, name))
+    moved = [shift for shift in shifts if shift.distance > 0.0]
+    return sorted(moved, key=lambda shift: -shift.size)
 
 
-def _moves(old: Summary, new: Summary) -> Iterator[ColumnShift]:
-    noise = CHANCE * np.sqrt(1.0 / old.n + 1.0 / new.n)
-    if old.quantiles is not None and new.quantiles is not None:
-        step = len(new.quantiles) // len(old.quantiles)  # a file may have few
-        were = np.array(old.quantiles)
-        now = np.array(new.quantiles[step // 2 :: step])
-        distance = float(np.abs(were - now).mean())
-        both = np.sort(np.concatenate([were, now]))
-        share = np.arange(1, len(both)) / len(both)
-        deviation = float(were.std() or both.std() or 1.0)
-        chance = float(noise * (np.sqrt(share * (1.0 - share)) @ np.diff(both)))
-        yield ColumnShift(old.name, distance, chance, distance / deviation)
-    names = sorted(old.shares.keys() | new.shares.keys())
-    if names == [EMPTY] and old.quantiles is None and new.quantiles is None:
-        return
-    p, q = (
-        np.array([each.shares.get(name, 0.0) for name in names]) for each in (old, new)
-    )
-    middle = 0.5 * (p + q)
-    chance = 0.5 * noise * float(np.sqrt(middle * (1.0 - middle)).sum())
-    moved = max(
-        float(np.maximum(p - q, 0.0).sum()), float(np.maximum(q - p, 0.0).sum())
-    )
-    yield ColumnShift(
-        old.name if old.quantiles is None else f"{old.name} {EMPTY}",
-        moved,
-        chance,
-        moved,
-    )
+def _shift_of_numbers(old: Summary, new: Summary) -> ColumnShift:
+    """Return the mean distance of quantiles: the one-dimensional transport distance."""
+    # A file may have kept fewer quantiles: the middle ones of as many parts.
+    step = len(new.quantiles) // len(old.quantiles)
+    were = np.array(old.quantiles)
+    now = np.array(new.quantiles[step // 2 :: step])
+    distance = float(np.abs(were - now).mean())
+    both = np.sort(np.concatenate([were, now]))
+    share = np.arange(1, len(both)) / len(both)
+    spread = np.sqrt(share * (1.0 - share)) @ np.diff(both)
+    deviation = float(were.std() or both.std() or 1.0)
+    chance = float(_noise(old, new) * spread)
+    return ColumnShift(old.name, distance, chance, distance / deviation)
+
+
+def _shift_of_shares(old: Summary, new: Summary, name: str) -> ColumnShift:
+    """Return the share of rows that has another level than before."""
+    levels = sorted(old.shares.keys() | new.shares.keys())
+    were = np.array([old.shares.get(level, 0.0) for level in levels])
+    now = np.array([new.shares.get(level, 0.0) for level in levels])
+    middle = 0.5 * (were + now)
+    spread = float(np.sqrt(middle * (1.0 - middle)).sum())
+    # Rare levels may be missing from either summary, so that sums differ.
+    lost = float(np.maximum(were - now, 0.0).sum())
+    gained = float(np.maximum(now - were, 0.0).sum())
+    moved = max(lost, gained)
+    return ColumnShift(name, moved, 0.5 * _noise(old, new) * spread, moved)
+
+
+def _noise(old: Summary, new: Summary) -> float:
+    """Return the error of a difference of shares, in units of √(p (1 − p))."""
+    return STANDARD_ERRORS * float(np.sqrt(1.0 / old.n + 1.0 / new.n))

@@ -1,4 +1,4 @@
-"""How far new rows have moved, as a classifier sees it, and what follows for its errors."""
+"""How far new rows have moved, as a classifier sees it, and what it means for errors."""
 
 from dataclasses import dataclass
 from html import escape
@@ -14,7 +14,9 @@ from drsvm.problem.risk import knapsack
 from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
 from drsvm.utils.lazy import optional
 
-SHOWN = 5  # columns that are printed
+# Number of columns that are printed
+SHOWN = 5
+WITHOUT_PANDAS = " to_dict works without it."
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -63,7 +65,8 @@ class Shift:
 
     >>> from drsvm import measure_shift
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [-1, -1, 1, 1]
-    >>> shift = measure_shift(([1.0], 0.0), X, y, [[-1.5], [-0.5], [1.5], [2.5]], random_state=0)
+    >>> X_new = [[-1.5], [-0.5], [1.5], [2.5]]
+    >>> shift = measure_shift(([1.0], 0.0), X, y, X_new, random_state=0)
     >>> shift.moved, shift.error_before, shift.expected_error
     (0.5, 0.0, 0.0)
     """
@@ -94,91 +97,86 @@ class Shift:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures by name."""
-        figures = {
-            name: value
-            for name, value in vars(self).items()
-            if name not in ("before", "after", "columns")
-        }
-        return {**figures, "columns": [each._asdict() for each in self.columns]}
+        figures = dict(vars(self))
+        del figures["before"], figures["after"]
+        figures["columns"] = [column._asdict() for column in self.columns]
+        return figures
 
     def to_frame(self) -> Any:
         """Return the columns that moved as a pandas DataFrame."""
-        return optional(
-            "pandas", "to_frame needs", remark=" to_dict works without it."
-        ).DataFrame(self.columns)
+        pandas = optional("pandas", "to_frame needs", remark=WITHOUT_PANDAS)
+        return pandas.DataFrame(self.columns)
 
     def lines(self) -> list[tuple[str, str]]:
         """Return names and figures as texts."""
-        if self.more_than_chance:
-            verdict = "more than chance explains"
-        else:
-            verdict = "no more than chance explains"
-        lines = [("moved", f"{self.moved:.4g}, {verdict} ({self.moved_by_chance:.4g})")]
-        if self.moved_fixed is not None:
-            lines += [("by columns that cannot shift", f"{self.moved_fixed:.4g}")]
-        lines += [
-            ("errors before", f"{self.error_before:.2%}"),
-            ("expected now", f"{self.expected_error:.2%}"),
+        explained = "more" if self.more_than_chance else "no more"
+        lines = [
+            (
+                "moved",
+                f"{self.moved:.4g}, {explained} than chance explains "
+                f"({self.moved_by_chance:.4g})",
+            )
         ]
+        if self.moved_fixed is not None:
+            lines.append(("by columns that cannot shift", f"{self.moved_fixed:.4g}"))
+        lines.append(("errors before", f"{self.error_before:.2%}"))
+        lines.append(("expected now", f"{self.expected_error:.2%}"))
         if self.worst_error < 1.0:
-            bound = f"{self.worst_error:.2%}, see below"
+            lines.append(("at most", f"{self.worst_error:.2%}, see below"))
         else:
-            bound = "no bound: they have moved too far"
-        lines += [("at most", bound)]
+            lines.append(("at most", "no bound: they have moved too far"))
         if self.error_now is not None and self.shares_now is not None:
-            shares = (
-                f"{name}: {old:.1%} → {self.shares_now[name]:.1%}"
-                for name, old in self.shares_before.items()
-            )
-            lines += [
-                ("errors now", f"{self.error_now:.2%}"),
-                ("classes", ", ".join(shares)),
-            ]
+            shares = []
+            for name, share in self.shares_before.items():
+                shares.append(f"{name}: {share:.1%} → {self.shares_now[name]:.1%}")
+            lines.append(("errors now", f"{self.error_now:.2%}"))
+            lines.append(("classes", ", ".join(shares)))
         if self.relation is not None:
-            relation = (
-                f"{self.relation:.4g} (by chance up to {self.relation_by_chance:.4g})"
-            )
-            lines += [
-                ("within classes", f"{self.moved_within_classes:.4g}"),
-                ("of that, the relation", relation),
-            ]
-        moved = ", ".join(
-            [str(each) for each in self.columns if each.distance > each.by_chance][
-                :SHOWN
-            ]
-        )
-        if self.before.columns:
-            none = "none has moved by more than chance"
-        else:
-            none = "are not compared"
-        return [*lines, ("columns", moved or none)]
+            chance = f"by chance up to {self.relation_by_chance:.4g}"
+            lines.append(("within classes", f"{self.moved_within_classes:.4g}"))
+            lines.append(("of that, the relation", f"{self.relation:.4g} ({chance})"))
+        lines.append(("columns", self._columns_in_words()))
+        return lines
+
+    def _columns_in_words(self) -> str:
+        if not self.before.columns:
+            return "are not compared"
+        moved = [
+            column for column in self.columns if column.distance > column.by_chance
+        ]
+        if not moved:
+            return "none has moved by more than chance"
+        return ", ".join(map(str, moved[:SHOWN]))
 
     def remark(self) -> str:
         """Return under which conditions the figures hold."""
-        what = f"The bound has {self.confidence:.0%} confidence. It is for rows that moved, labels included, by no more"
-        return f"{what} than the classifier sees: without labels it cannot see rows of two classes change places."
+        return (
+            f"The bound has {self.confidence:.0%} confidence. It is for rows that "
+            "moved, labels included, by no more than the classifier sees: without "
+            "labels it cannot see rows of two classes change places."
+        )
 
     def __repr__(self) -> str:
         rows = "new row" if self.n_after == 1 else "new rows"
-        return f"Shift: {self.n_after:,} {rows} against {self.n_before:,} audited ones, moved by {self.moved:.4g}"
+        return (
+            f"Shift: {self.n_after:,} {rows} against {self.n_before:,} audited ones, "
+            f"moved by {self.moved:.4g}"
+        )
 
     def __str__(self) -> str:
         lines = self.lines()
         width = max(len(name) for name, _ in lines)
-        return "\n".join(
-            [
-                repr(self),
-                *(f"  {name:{width}}  {text}" for name, text in lines),
-                self.remark(),
-            ]
-        )
+        figures = [f"  {name:{width}}  {text}" for name, text in lines]
+        return "\n".join([repr(self), *figures, self.remark()])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
-            for name, text in self.lines()
+        rows = ""
+        for name, text in self.lines():
+            rows += f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
+        return (
+            f"<p>{escape(repr(self))}</p><table>{rows}</table>"
+            f"<p>{escape(self.remark())}</p>"
         )
-        return f"<p>{escape(repr(self))}</p><table>{rows}</table><p>{escape(self.remark())}</p>"
 
 
 def measure_shift(
@@ -193,7 +191,7 @@ def measure_shift(
     confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
 ) -> Shift:
-    """Measure how far new rows have moved from audited ones, as a classifier sees it, and what follows for its errors.
+    """Measure how far new rows have moved from audited ones, as a classifier sees it.
 
     Rows are compared by their signed distances from the boundary. The least distance by
     which they have moved is exact; what it means for the errors depends on labels,
@@ -205,7 +203,7 @@ def measure_shift(
         As in `drsvm.worst_case_risk`.
     X, y, X_new, y_new : arrays, data frames or sparse matrices, and arrays
         Audited rows, which the model was not trained on, and new rows; `y_new` may be
-        unknown. On a Dask cluster or a graphics card, the decision values are fetched,
+        unknown. On a Dask cluster or a GPU, the decision values are fetched,
         and columns are compared by samples.
     norm, feature_cost : optional
         As in `drsvm.worst_case_risk`, with the same defaults.
@@ -213,6 +211,10 @@ def measure_shift(
         Of `worst_error`, and for what chance explains.
     random_state : int, RandomState instance or None
         Of the random splits for what chance explains.
+
+    Returns
+    -------
+    Shift
 
     Examples
     --------
@@ -234,41 +236,49 @@ def measure_shift(
 
 
 def shift_between(
-    before: AuditSample, after: AuditSample, confidence: float, random_state
+    before: AuditSample, after: AuditSample, confidence: float, random_state: Any
 ) -> Shift:
-    """Return how rows differ from audited ones, given what a classifier sees of both."""
-    if hasattr(
-        random_state, "randint"
-    ):  # a RandomState: numpy's generators take a seed
+    """Return how new rows differ from audited ones, given what is known of both."""
+    if hasattr(random_state, "randint"):
+        # A RandomState: numpy's generators take a seed.
         random_state = random_state.randint(2**31)
-    pooled = Pooled(before.distances, after.distances)
     random = np.random.default_rng(random_state)
+    pooled = Pooled(before.distances, after.distances)
     masses = pooled.masses()
     moved = pooled.distances(masses)
-    n = len(before.codes)
-    chance = by_chance(
+    moved_by_chance = by_chance(
         lambda split: pooled.distances(split).max(),
         masses,
         pooled.order.size,
         confidence,
         random,
     )
-    prices = before.prices.astype(np.float64)
-    equal = np.full(n, 1.0 / n)
-    worst = knapsack(prices, np.ones(n), equal, moved.sum(keepdims=True))[0] + band(
-        confidence, n
+    moved_fixed = None
+    if len(before.fixed):
+        fixed = Pooled(before.fixed, after.fixed)
+        moved_fixed = float(fixed.distances(masses).max())
+    # The worst case of the audited rows, within the sum of the distances of all classes
+    n = len(before.codes)
+    in_sample = knapsack(
+        before.prices.astype(np.float64),
+        np.ones(n),
+        np.full(n, 1.0 / n),
+        np.array([moved.sum()]),
     )
-    fixed = Pooled(before.fixed, after.fixed)
+    worst_error = min(float(in_sample[0] + band(confidence, n)), 1.0)
+    with_labels = {}
+    if after.codes is not None:
+        with_labels = _with_labels(before, after, pooled, confidence, random)
     return Shift(
         moved=float(moved.max()),
-        moved_by_chance=chance,
-        moved_fixed=float(fixed.distances(masses).max()) if len(before.fixed) else None,
+        moved_by_chance=moved_by_chance,
+        moved_fixed=moved_fixed,
         error_before=float(before.errors.mean()),
         expected_error=expected_errors(before.by_class, before.codes, after.by_class),
-        worst_error=float(min(worst, 1.0)),
+        worst_error=worst_error,
         columns=column_shifts(before.columns, after.columns),
         shares_before=before.by_name(before.shares),
-        **_with_labels(before, after, pooled, confidence, random),
+        **with_labels,
         n_before=n,
         n_after=after.distances.shape[1],
         confidence=confidence,
@@ -278,52 +288,55 @@ def shift_between(
 
 
 def _with_labels(
-    before: AuditSample, after: AuditSample, pooled: Pooled, confidence: float, random
+    before: AuditSample,
+    after: AuditSample,
+    pooled: Pooled,
+    confidence: float,
+    random: np.random.Generator,
 ) -> dict[str, Any]:
-    """Return the figures that depend on the labels of the new rows, if these are known."""
-    if after.codes is None:
-        return {}
+    """Return the figures that depend on the labels of the new rows."""
     shares = before.shares
-    now = after.shares
-    figures = {
+    figures: dict[str, Any] = {
         "error_now": float(after.errors.mean()),
-        "shares_now": before.by_name(now),
+        "shares_now": before.by_name(after.shares),
     }
-    if (now[shares > 0.0] == 0.0).any():  # a class that is gone has not moved anywhere
+    if (after.shares[shares > 0.0] == 0.0).any():
+        # A class that is gone has not moved anywhere.
         return figures
     codes = np.concatenate([before.codes, after.codes])
 
-    def within(masses: np.ndarray) -> np.ndarray:
-        """Return how far classes have moved by themselves, and all rows at equal shares, for every distance."""
-        old = masses > 0.0
-        n_old, n_new = (
-            np.maximum(np.bincount(codes[side], minlength=len(shares)), 1)
-            for side in (old, ~old)
-        )
-        at_equal_shares = np.where(
-            old, (shares / n_old)[codes], -(shares / n_new)[codes]
-        )
-        parts = [
-            np.where(codes == code, at_equal_shares, 0.0)
-            for code in np.flatnonzero(shares)
-        ]
-        return np.array(
-            [sum(map(pooled.distances, parts)), pooled.distances(at_equal_shares)]
-        )
+    def movements(masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how far classes moved by themselves, and all rows together.
 
-    own, together = within(pooled.masses())
-    cost = (len(shares) + 1) * pooled.order.size
-    chance = by_chance(
-        lambda split: np.subtract(*within(split)).max(),
-        pooled.masses(),
-        cost,
+        Both are for every distance, with the shares of the classes as they were.
+        """
+        is_old = masses > 0.0
+        n_old = np.bincount(codes[is_old], minlength=len(shares))
+        n_new = np.bincount(codes[~is_old], minlength=len(shares))
+        # A class without rows has the share 0, or is missing in a random split.
+        mass_of_old = shares / np.maximum(n_old, 1)
+        mass_of_new = shares / np.maximum(n_new, 1)
+        at_equal_shares = np.where(is_old, mass_of_old[codes], -mass_of_new[codes])
+        within = np.zeros(len(pooled.order))
+        for code in np.flatnonzero(shares):
+            of_class = np.where(codes == code, at_equal_shares, 0.0)
+            within += pooled.distances(of_class)
+        return within, pooled.distances(at_equal_shares)
+
+    def relation(masses: np.ndarray) -> float:
+        """Return by how much classes have moved more by themselves than together."""
+        within, together = movements(masses)
+        return float((within - together).max())
+
+    masses = pooled.masses()
+    figures["moved_within_classes"] = float(movements(masses)[0].max())
+    # Without a change, differences of equal sums leave rounding errors.
+    figures["relation"] = round(max(relation(masses), 0.0), 9)
+    figures["relation_by_chance"] = by_chance(
+        relation,
+        masses,
+        (len(shares) + 1) * pooled.order.size,
         confidence,
         random,
     )
-    relation = round(max(float((own - together).max()), 0.0), 9)
-    return {
-        **figures,
-        "moved_within_classes": float(own.max()),
-        "relation": relation,
-        "relation_by_chance": chance,
-    }
+    return figures

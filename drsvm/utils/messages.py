@@ -80,3 +80,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, str | int | float | bool | None):
         return value
     return str(value)
+
+
+def right_aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table whose columns are aligned on the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(map(str.rjust, line, widths)) for line in lines]
