@@ -1,4 +1,4 @@
-"""From features back to columns: which column of a table each feature comes from, and what shifts of columns do.
+"""From features back to columns: where each feature comes from, what shifts of columns do.
 
 The steps of a pipeline name their features after the columns that they are made of. One
 that mixes columns (PCA, products) or names none ends the way back, and the table is the
@@ -7,7 +7,6 @@ one after it.
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +16,10 @@ from scipy import sparse
 
 from drsvm.audit.model_layers import layers
 from drsvm.problem.kernel_functions import dense
-from drsvm.utils.annotations import Matrix
+from drsvm.utils.annotations import Classifier, Matrix
 
-NAMELESS = (AttributeError, TypeError, ValueError)  # from steps that cannot tell names
+# What steps raise that give no names
+NAMELESS = (AttributeError, TypeError, ValueError)
 # Of shifts of the columns; linear steps need two, and more where rounding is coarse
 TRIALS = 5
 
@@ -30,35 +30,36 @@ class Columns:
 
     table: Any
     names: list[str]
-    sources: np.ndarray  # the place of each feature's column
+    # The place of each feature's column
+    sources: np.ndarray
     steps: Sequence[Any]
 
     @property
     def by_column(self) -> sparse.csr_array:
         """The matrix that adds up features of the same column."""
-        entries = np.arange(len(self.sources)), self.sources
-        return sparse.csr_array(
-            (np.ones(len(self.sources)), entries),
-            shape=(len(self.sources), len(self.names)),
-        )
+        n = len(self.sources)
+        places = (np.arange(n), self.sources)
+        return sparse.csr_array((np.ones(n), places), shape=(n, len(self.names)))
 
     def shift_for(self, change: np.ndarray) -> np.ndarray | None:
-        """Return the shift of the columns that changes the features by the given amounts; NaN in rows where none does.
+        """Return the shift of the columns that changes the features as given.
 
-        None if a column has several features, or is no number.
+        It is NaN in rows where no shift was found to do so, and None if a column has
+        several features, or is no number.
         """
         if len(np.unique(self.sources)) < len(self.sources):
             return None
         if not self.steps:
             return change
-        # Less than most units, so that hardly any cell is clipped
+        # Each cell is scaled until the change of its feature is right. The first shift
+        # is less than most units, so that hardly any cell is clipped.
         shift = 1e-6 * np.sign(change)
         try:
             with np.errstate(all="ignore"):
-                start = self._features_after(0.0 * change)
+                start = self._features_after(np.zeros_like(change))
                 for _ in range(TRIALS):
                     growth = change / (self._features_after(shift) - start)
-                    # Inf: it was rounded away
+                    # Infinite growth: the shift was rounded away. NaN: none is needed.
                     shift = shift * np.nan_to_num(
                         growth, nan=1.0, posinf=1e6, neginf=1e6
                     )
@@ -66,64 +67,64 @@ class Columns:
         except (TypeError, ValueError):
             return None
         rounding = 1e-12 + 1e-6 * np.abs(change).max(axis=1, keepdims=True)
-        return self._scattered(
-            np.where((errors <= rounding).all(axis=1, keepdims=True), shift, np.nan)
-        )
+        is_right = (errors <= rounding).all(axis=1, keepdims=True)
+        return self._of_columns(np.where(is_right, shift, np.nan))
 
     def _features_after(self, shift: np.ndarray) -> np.ndarray:
-        if hasattr(
-            self.table, "reindex"
-        ):  # pandas, where columns that are not used may be texts
+        if hasattr(self.table, "reindex"):
+            # pandas, where columns that are not used may be texts
             moved = self.table.copy()
             used = self.table.columns[self.sources]
             moved[used] = moved[used] + shift
         else:
-            moved = np.asarray(self.table + self._scattered(shift))
+            moved = np.asarray(self.table + self._of_columns(shift))
         return np.asarray(dense(_transformed(moved, self.steps)))
 
-    def _scattered(self, shift: np.ndarray) -> np.ndarray:
-        scattered = np.zeros((len(shift), len(self.names)))
-        scattered[:, self.sources] = shift
-        return scattered
+    def _of_columns(self, shift: np.ndarray) -> np.ndarray:
+        """Return shifts of all columns from those of the features' columns."""
+        of_columns = np.zeros((len(shift), len(self.names)))
+        of_columns[:, self.sources] = shift
+        return of_columns
 
 
-def columns_behind(model, X, features: Matrix, names: Sequence[str] | None) -> Columns:
-    """Return the earliest table in a pipeline of which each feature comes from one column: X, or the features."""
-    steps = [
-        step for layer in layers(model) for _, step in getattr(layer, "steps", [])[:-1]
-    ]
-    steps = [step for step in steps if hasattr(step, "transform")]
+def columns_behind(
+    model: Classifier, X: Matrix, features: Matrix, names: Sequence[str] | None
+) -> Columns:
+    """Return the earliest table of which each feature comes from one column.
+
+    It is X, a table between two steps of the pipeline, or the features themselves,
+    which have the given names.
+    """
+    steps = []
+    for layer in layers(model):
+        for _, step in getattr(layer, "steps", [])[:-1]:
+            if hasattr(step, "transform"):
+                steps.append(step)
     sources = np.arange(features.shape[1])
     first = len(steps)
-    while (
-        first
-        and (
-            before := _sources(
-                steps[first - 1], getattr(steps[first - 1], "n_features_in_", 0)
-            )
-        )
-        is not None
-    ):
+    while first > 0:
+        step = steps[first - 1]
+        before = _sources(step, getattr(step, "n_features_in_", 0))
+        if before is None:
+            break
         sources = before[sources]
-        first = first - 1
+        first -= 1
     if first == len(steps):
-        table = features
-    else:
-        table = _transformed(X, steps[:first])
-        names = getattr(
-            steps[first], "feature_names_in_", getattr(table, "columns", None)
-        )
-        if hasattr(table, "reindex"):
-            # They may be in another order, among others
-            table = table.reindex(columns=names)
-        if hasattr(table, "shape"):
-            table = table
-        else:
-            table = np.asarray(table)
-        if names is None and first:
-            with suppress(*NAMELESS):
-                names = steps[first - 1].get_feature_names_out()
-    return Columns(table, shown_names(names, table.shape[1]), sources, steps[first:])
+        return Columns(features, shown_names(names, features.shape[1]), sources, [])
+    table = _transformed(X, steps[:first])
+    names = getattr(steps[first], "feature_names_in_", getattr(table, "columns", None))
+    if hasattr(table, "reindex"):
+        # The columns may be in another order, among others.
+        table = table.reindex(columns=names)
+    if not hasattr(table, "shape"):
+        table = np.asarray(table)
+    if names is None and first:
+        try:
+            names = steps[first - 1].get_feature_names_out()
+        except NAMELESS:
+            names = None
+    names = shown_names(names, table.shape[1])
+    return Columns(table, names, sources, steps[first:])
 
 
 def shown_names(names: Sequence | None, d: int) -> list[str]:
@@ -133,14 +134,17 @@ def shown_names(names: Sequence | None, d: int) -> list[str]:
     return [str(name) for name in names]
 
 
-def _transformed(X, steps: Sequence[Any]):
+def _transformed(X: Matrix, steps: Sequence[Any]) -> Matrix:
     for step in steps:
         X = step.transform(X)
     return X
 
 
-def _sources(step, n: int) -> np.ndarray | None:
-    """Return the place of the one of n columns that each feature after a step comes from; None if not one alone."""
+def _sources(step: Any, n: int) -> np.ndarray | None:
+    """Return the place among n columns that each feature of a step comes from.
+
+    None if one of them does not come from a single column.
+    """
     if hasattr(step, "steps"):
         sources = np.arange(n)
         for _, part in step.steps:
@@ -153,30 +157,37 @@ def _sources(step, n: int) -> np.ndarray | None:
         return _sources_of_parts(step)
     if step is None or step == "passthrough":
         return np.arange(n)
+    # The step names its features after columns that are called by their numbers. The
+    # zeros delimit them, so that no name can contain another.
     unnamed = copy(step)
     vars(unnamed).pop("feature_names_in_", None)
     try:
         found = unnamed.get_feature_names_out([f"\0{place}\0" for place in range(n)])
     except NAMELESS:
         return None
-    places = [set(re.findall("\0(\\d+)\0", str(name))) for name in found]
-    if {len(one) for one in places} == {1}:
-        return np.array([int(one.pop()) for one in places])
-    return None
+    sources = []
+    for name in found:
+        places = set(re.findall("\0(\\d+)\0", str(name)))
+        if len(places) != 1:
+            return None
+        sources.append(int(places.pop()))
+    return np.array(sources) if sources else None
 
 
-def _sources_of_parts(step) -> np.ndarray | None:
+def _sources_of_parts(step: Any) -> np.ndarray | None:
     """Return the sources of the features of a ColumnTransformer."""
-    parts = [np.zeros(0, dtype=np.intp)]
+    sources = [np.zeros(0, dtype=np.intp)]
     for name, part, _ in step.transformers_:
         places = np.asarray(step._transformer_to_input_indices[name], np.intp)
         made = step.output_indices_[name]
         width = made.stop - made.start
-        if len(places) == 1 or width == 0:
+        if width == 0:
+            continue
+        if len(places) == 1:
             inner = np.zeros(width, np.intp)
         else:
             inner = _sources(part, len(places))
         if inner is None:
             return None
-        parts.append(places[inner] if width else parts[0])
-    return np.concatenate(parts)
+        sources.append(places[inner])
+    return np.concatenate(sources)

@@ -19,9 +19,11 @@ from drsvm.defaults.label_noise import wrong_labels
 from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.threshold import choose_threshold
 from drsvm.utils.lazy import optional
+from drsvm.utils.messages import right_aligned
 
-SHOWN = 10  # rows in the printed text
-_HEAD = ("row", "given", "predicted", "score", "flagged")
+# Number of rows in the printed text
+SHOWN = 10
+HEAD = ("row", "given", "predicted", "score", "flagged")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -82,32 +84,40 @@ class LabelIssues:
 
     @property
     def n_contradicted(self) -> int:
-        """Number of rows for which another label is predicted, by both classifiers if there is a second opinion."""
-        first = self.predicted_label != self.given_label
-        if self.second_label is None:
-            both = first
-        else:
-            both = first & (self.second_label != self.given_label)
-        return int(both.sum())
+        """Number of rows for which another label is predicted.
+
+        With a second opinion, both classifiers contradict the given label.
+        """
+        contradicted = self.predicted_label != self.given_label
+        if self.second_label is not None:
+            contradicted = contradicted & (self.second_label != self.given_label)
+        return int(contradicted.sum())
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return the columns, in the order of the rows."""
-        names = ("is_label_issue", "label_score", "given_label", "predicted_label")
-        columns = {name: getattr(self, name) for name in names}
-        if self.second_label is None:
-            return columns
-        return {**columns, "second_label": self.second_label}
+        columns = {
+            "is_label_issue": self.is_label_issue,
+            "label_score": self.label_score,
+            "given_label": self.given_label,
+            "predicted_label": self.predicted_label,
+        }
+        if self.second_label is not None:
+            columns["second_label"] = self.second_label
+        return columns
 
     def to_frame(self) -> Any:
-        """Return the columns as a DataFrame (polars if the data were, otherwise pandas), with the index of the data."""
+        """Return the columns as a DataFrame, with the index of the data.
+
+        It is one of polars if the data were, otherwise of pandas.
+        """
         library = optional(
             self.library, "to_frame needs", remark=" to_dict works without it."
         )
+        columns = self.to_dict()
         if self.library == "polars":
-            return library.DataFrame(
-                {name: values.tolist() for name, values in self.to_dict().items()}
-            )
-        return library.DataFrame(self.to_dict(), index=self.index)
+            lists = {name: values.tolist() for name, values in columns.items()}
+            return library.DataFrame(lists)
+        return library.DataFrame(columns, index=self.index)
 
     def summary(self) -> str:
         """Return the counts in words."""
@@ -115,53 +125,57 @@ class LabelIssues:
         flagged = int(self.is_label_issue.sum())
         if self.n_contradicted == 0 and self.wrong_labels is None:
             return f"None of {n:,} labels contradicted."
-        if self.second_label is None:
-            who = "the classifier"
-        else:
-            who = "both classifiers"
-        counts = f"{self.n_contradicted:,} of {n:,} labels contradicted by {who}, {flagged:,} of them flagged."
-        if self.wrong_labels_interval is not None:
-            interval = "95 % interval {:,} to {:,}".format(*self.wrong_labels_interval)
-            return f"{counts} About {self.wrong_labels:,} labels are estimated to be wrong ({interval})."
+        who = "the classifier" if self.second_label is None else "both classifiers"
+        counts = (
+            f"{self.n_contradicted:,} of {n:,} labels contradicted by {who}, "
+            f"{flagged:,} of them flagged."
+        )
+        if self.wrong_labels_interval is None:
+            return (
+                f"{counts} They are wrong, or the classes overlap or the fit is poor "
+                "there."
+            )
+        low, high = self.wrong_labels_interval
         return (
-            f"{counts} They are wrong, or the classes overlap or the fit is poor there."
+            f"{counts} About {self.wrong_labels:,} labels are estimated to be wrong "
+            f"(95 % interval {low:,} to {high:,})."
         )
 
     def __repr__(self) -> str:
         return f"LabelIssues: {self.summary()}"
 
     def __str__(self) -> str:
-        lines = [_HEAD, *self._lines()]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join(
-            [repr(self), *("  ".join(map(str.rjust, line, widths)) for line in lines)]
-        )
+        return "\n".join([repr(self), *right_aligned([HEAD, *self._lines()])])
 
     def _repr_html_(self) -> str:
-        def row(tag: str, cells) -> str:
-            return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
-
-        rows = "".join(row("td", cells) for cells in self._lines())
-        head = f"<thead>{row('th', _HEAD)}</thead>"
-        return f"<p>LabelIssues: {escape(self.summary())}</p><table>{head}<tbody>{rows}</tbody></table>"
+        head = _html_row("th", HEAD)
+        rows = "".join(_html_row("td", line) for line in self._lines())
+        return (
+            f"<p>LabelIssues: {escape(self.summary())}</p>"
+            f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        )
 
     def _lines(self) -> list[tuple[str, ...]]:
-        """Return the cells of the first rows of the ranking, named by the index if there is one."""
-        rows = self.ranking[:SHOWN].tolist()
-        if self.index is None:
-            names = rows
-        else:
-            names = [self.index[row] for row in rows]
-        scores = [f"{score:.4f}" for score in self.label_score[rows]]
-        flags = np.where(self.is_label_issue[rows], "yes", "no")
-        columns = (
-            names,
-            self.given_label[rows],
-            self.predicted_label[rows],
-            scores,
-            flags,
-        )
-        return [tuple(map(str, cells)) for cells in zip(*columns, strict=True)]
+        """Return the cells of the first rows of the ranking.
+
+        Rows are named by the index if there is one.
+        """
+        lines = []
+        for row in self.ranking[:SHOWN].tolist():
+            line = (
+                str(row if self.index is None else self.index[row]),
+                str(self.given_label[row]),
+                str(self.predicted_label[row]),
+                f"{self.label_score[row]:.4f}",
+                "yes" if self.is_label_issue[row] else "no",
+            )
+            lines.append(line)
+        return lines
+
+
+def _html_row(tag: str, cells: tuple[str, ...]) -> str:
+    inner = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
+    return f"<tr>{inner}</tr>"
 
 
 def judge(
@@ -180,56 +194,52 @@ def judge(
 def flagged(
     decisions: np.ndarray, given: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Return a mask of the rows that belong to another class more clearly than its own rows do on average."""
-    (predicted, given_margin, predicted_margin) = judge(decisions, given)
+    """Return which rows belong to another class more clearly than its own rows do.
+
+    Its own rows are those labelled with it, and their mean margin counts.
+    """
+    predicted, given_margin, predicted_margin = judge(decisions, given)
     n_classes = decisions.shape[1]
-    totals, sums = (
-        np.bincount(given, values, n_classes)
-        for values in (weights, weights * given_margin)
-    )
-    typical = np.maximum(
-        np.divide(sums, totals, out=np.zeros(n_classes), where=totals > 0), 0.0
-    )
+    totals = np.bincount(given, weights, n_classes)
+    sums = np.bincount(given, weights * given_margin, n_classes)
+    typical = np.zeros(n_classes)
+    np.divide(sums, totals, out=typical, where=totals > 0)
+    typical = np.maximum(typical, 0.0)
     return (predicted != given) & (predicted_margin > typical[predicted])
 
 
 def issues_from(
     decisions: list[np.ndarray],
     own: np.ndarray | None,
-    classes,
+    classes: np.ndarray,
     given: np.ndarray,
-    weights,
-    **source: Any,
+    weights: np.ndarray | None,
+    *,
+    index: Any,
+    library: str,
 ) -> LabelIssues:
     """Return the result for out-of-fold decisions of one classifier or two.
 
-    `own`: of the first for all rows.
+    `own` are the decisions of the first one after training on all rows.
     """
-    predicted, margin, _ = judge(decisions[0], given)
-    weights = np.ones(len(given)) if weights is None else weights
-    if (
-        own is not None
-    ):  # the mean of two decisions per row, about the threshold of the default settings
-        mean = 0.5 * (decisions[0] + own)
-        if mean.shape[1] == 2:
-            threshold = choose_threshold(
-                OutOfFoldDecisions(np.diff(decisions[0], axis=1), given, weights),
-                "accuracy",
-            )
-            mean += 0.5 * threshold * np.array([1.0, -1.0])
-        # A constant classifier of a fold has no information about its rows.
-        margin = np.where(decisions[0].any(axis=1), judge(mean, given)[1], 0.0)
-    doubted = np.ones(len(given), dtype=bool)
+    if weights is None:
+        weights = np.ones(len(given))
+    first = decisions[0]
+    predicted, margin, _ = judge(first, given)
+    if own is not None:
+        margin = _margin_of_both(first, own, given, weights)
+    is_label_issue = flagged(first, given, weights)
+    # Rows that are not contradicted by both classifiers come later.
     later = np.zeros(len(given), dtype=bool)
     second_label = None
-    number = interval = None
-    if (
-        len(decisions) > 1 and decisions[1].any()
-    ):  # a constant second opinion has no information
+    number = None
+    interval = None
+    # A constant second opinion has no information.
+    if len(decisions) > 1 and decisions[1].any():
         second = judge(decisions[1], given)[0]
-        doubted = second != given
         second_label = classes[second]
-        later = ~doubted | (predicted == given)
+        is_label_issue &= second != given
+        later = (second == given) | (predicted == given)
         counted = np.flatnonzero(weights)
         number, interval = wrong_labels(
             [values[counted] for values in decisions], given[counted]
@@ -239,10 +249,27 @@ def issues_from(
         predicted_label=classes[predicted],
         label_score=expit(margin),
         margin=margin,
-        is_label_issue=flagged(decisions[0], given, weights) & doubted,
+        is_label_issue=is_label_issue,
         ranking=np.lexsort([margin, later]),
         second_label=second_label,
         wrong_labels=number,
         wrong_labels_interval=interval,
-        **source,
+        index=index,
+        library=library,
     )
+
+
+def _margin_of_both(
+    in_folds: np.ndarray, own: np.ndarray, given: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return the margins of given labels by the mean of two decisions per row.
+
+    For two classes they are about the threshold of the best accuracy.
+    """
+    mean = 0.5 * (in_folds + own)
+    if mean.shape[1] == 2:
+        rows = OutOfFoldDecisions(np.diff(in_folds, axis=1), given, weights)
+        threshold = choose_threshold(rows, "accuracy")
+        mean += 0.5 * threshold * np.array([1.0, -1.0])
+    # A constant classifier of a fold has no information about its rows.
+    return np.where(in_folds.any(axis=1), judge(mean, given)[1], 0.0)
