@@ -1,4 +1,15 @@
-"""Of any linear or kernel classifier, also of other libraries: worst case, shift, explanation, labels to check."""
+"""Audits of any linear or kernel classifier, also of other libraries.
+
+Worst case within a ball: `worst_case` (the risk) and `worst_distribution` rest on the
+`adversary` of linear classifiers, its bounds for kernels from above
+(`kernel_adversary`) and below (`kernel_attack`), `error_costs`, and `confidence` for
+the population. `model_layers`, `decision_values` and `class_codes` read a given model.
+
+New data: `explanation` of single rows with `column_sources`; `shift` of rows by the
+`movement` of their signed distances (`audit_sample`) and by `column_shifts`; `batches`.
+
+Labels to check: `label_issues`, from the `label_scores` of classifiers in folds.
+"""
 
 from typing import TYPE_CHECKING
 

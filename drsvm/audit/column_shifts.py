@@ -89,10 +89,10 @@ def _summary(name: str, values: np.ndarray) -> Summary:
 
 def _numbers(values: np.ndarray) -> np.ndarray | None:
     """Return a column as numbers, dates in seconds, or None if it has texts."""
-    if values.dtype == object:
-        # Codes such as "01" are texts, although they can be read as numbers.
-        if any(isinstance(value, str) for value in values.tolist()):
-            return None
+    # Codes such as "01" are texts, although they can be read as numbers.
+    cells = values.tolist() if values.dtype == object else []
+    if any(isinstance(cell, str) for cell in cells):
+        return None
     if values.dtype.kind == "M":
         values = values.astype("datetime64[s]")
     try:

@@ -1,4 +1,4 @@
-"""From features back to columns: where each feature comes from, what shifts of columns do.
+"""From features back to columns: where each comes from, and what shifts do.
 
 The steps of a pipeline name their features after the columns that they are made of. One
 that mixes columns (PCA, products) or names none ends the way back, and the table is the

@@ -256,13 +256,13 @@ def decision_functions(
         index = index_of(positive, classes)
         coef = coef[[index]]
         intercept = intercept[[index]]
-    elif not several and len(coef) > 1:
+    knows_class = classes is not None or positive is not None
+    if not several and len(coef) > 1 and knows_class:
         # (coef, intercept) of all classes do not say to which class each row belongs.
-        if classes is not None or positive is not None:
-            raise ValueError(
-                f"model separates {len(coef)} classes: pass one row, (coef[k], "
-                "intercept[k]), and its label as positive=."
-            )
+        raise ValueError(
+            f"model separates {len(coef)} classes: pass one row, (coef[k], "
+            "intercept[k]), and its label as positive=."
+        )
     parameters = trained_parameters(classifier)
     return DecisionFunctions(coef, intercept, classes, parameters, names), X
 

@@ -1,4 +1,4 @@
-"""Why a classifier decides rows as it does: contributions, and smallest turning shifts."""
+"""Why a classifier decides rows as it does: contributions, and turning shifts."""
 
 import math
 from collections.abc import Callable
@@ -59,7 +59,8 @@ class Explanation:
     >>> from drsvm import explain
     >>> found = explain(([2.0, -1.0], 0.5), [[1.0, 0.5], [0.0, 3.0]])
     >>> found
-    Explanation(2 rows, 2 features; distance 0.894 to 1.12; largest on average: feature 1 1.75, feature 0 1)
+    Explanation(2 rows, 2 features; distance 0.894 to 1.12; largest on average:
+    feature 1 1.75, feature 0 1)
     >>> found.contributions.tolist()
     [[2.0, -0.5], [0.0, -3.0]]
     >>> found.reasons(1)
@@ -246,12 +247,12 @@ def explain(
     In a pipeline, contributions are by column: those of the features that come from the
     same column are added up (all levels of a text, for instance). This goes back to X,
     or to the last step that makes features of several columns, such as PCA, as far as
-    the names that steps give to their features show it. ``explain(model[-1], model[:-1].transform(X))``
-    explains in the features of the last step.
+    the names that steps give to their features show it. To explain in the features of
+    the last step, use ``explain(model[-1], model[:-1].transform(X))``.
 
     Parameters
     ----------
-    model : fitted classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
+    model : fitted classifier, Pipeline or search, Result, or (coef, intercept)
         As in `worst_case_risk`. With more than two classes, the predicted one is
         compared with the one whose boundary is nearest.
     X : array, data frame or sparse matrix
@@ -287,11 +288,14 @@ def explain(
     ...     print(reasons)
     od280/od315_of_diluted_wines = 3.92 (+1.03), alcohol = 14.2 (+0.98)
     alcalinity_of_ash = 11.2 (+1.61), proline = 1,050 (+0.623)
-    >>> shift = found.turning_shift  # in the units of the table; with norm 1, a single column
+    >>> # In the units of the table; with norm 1, a single column is shifted.
+    >>> shift = found.turning_shift
     >>> found.features[-1], shift[:, -1].round().tolist()
     ('proline', [-1604.0, -1190.0])
-    >>> model.predict(X[:2] + 0.999 * shift).tolist(), model.predict(X[:2] + 1.001 * shift).tolist()
-    ([True, True], [False, False])
+    >>> model.predict(X[:2] + 0.999 * shift).tolist()
+    [True, True]
+    >>> model.predict(X[:2] + 1.001 * shift).tolist()
+    [False, False]
     """
     data = decision_values(model, X, PREDICTED, positive=positive)
     classifier = final_classifier(model)

@@ -57,7 +57,7 @@ class KernelAdversary(Adversary):
 
     @cached_property
     def ratios(self) -> np.ndarray:
-        """How far each scaled feature moves if its unscaled one moves at a cost of 1."""
+        """How far each scaled feature moves if its unscaled one does at a cost of 1."""
         scales = self.kernel.scales
         if scales is None:
             scales = np.ones(self.data.X.shape[1])

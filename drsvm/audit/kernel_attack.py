@@ -159,7 +159,7 @@ class KernelAttack(KernelAdversary):
         return _Moves(*(np.concatenate(pair, axis=1) for pair in pairs))
 
     def _options(self, codes, shifts, margins, flip_costs) -> _Moves:
-        """Return the options of rows with given labels: to stay, or one of the moves."""
+        """Return the options of rows with given labels: to stay, or a move."""
         stay = margins_of(self.data.values[:, self._used], codes)
         margins = np.column_stack([stay, margins])
         shifts = np.concatenate([np.zeros_like(shifts[:, :1]), shifts], axis=1)

@@ -1,9 +1,7 @@
-"""Which labels to check: a ranking of the rows by margins, above all of classifiers that were trained without them."""
+"""Which labels to check: rows ranked by margins, of classifiers without them."""
 
 import numbers
 from collections.abc import Callable
-from functools import partial
-from itertools import count
 from operator import methodcaller
 from typing import Any
 
@@ -31,10 +29,10 @@ from drsvm.utils.clock import Stopwatch
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.user_warnings import warn_user
 
-# Sparse rows with at most as many entries, with zeros, are made dense for trees: 400 MB
+# Sparse rows with at most this number of cells are made dense for trees: 400 MB
 DENSE_ENTRIES = 50_000_000
-# with 100 and 31, by nine sets with 10 and 35 % wrong labels, AUC is 2 and 7 points
-# worse
+# With 100 and 31, by nine sets with 10 and 35 % wrong labels, AUC is 2 and 7 points
+# worse.
 N_TREES = 80
 N_LEAVES = 8
 
@@ -104,14 +102,17 @@ def find_label_issues(
 
     Notes
     -----
-    **Ranking.** By the margin of the given label, most negative first: its decision value minus the largest one of the
-    other classes. `label_score` is 1 / (1 + exp(−margin)). Two decisions are averaged: by a classifier that was trained
-    without the row, and by the one of all rows, which knows more and, being robust, hardly learns single labels; with
-    two classes, the threshold is placed for accuracy. On ten problems with 10, 20 and 35 % wrong labels
-    (``benchmarks/labels.py``), this ranks them better than the first decision alone, by 0.6, 0.8 and 1.8 points of the
-    area under the ROC curve. It is the first decision alone with an `estimator` of your own or a splitter as `cv`.
+    **Ranking.** By the margin of the given label, most negative first: its decision
+    value minus the largest one of the other classes. `label_score` is 1 / (1 +
+    exp(−margin)). Two decisions are averaged: by a classifier that was trained without
+    the row, and by the one of all rows, which knows more and, being robust, hardly
+    learns single labels; with two classes, the threshold is placed for accuracy. On ten
+    problems with 10, 20 and 35 % wrong labels (``benchmarks/labels.py``), this ranks
+    them better than the first decision alone, by 0.6, 0.8 and 1.8 points of the area
+    under the ROC curve. It is the first decision alone with an `estimator` of your own
+    or a splitter as `cv`.
 
-    **Flags.** As in confident learning (Northcutt, Jiang and Chuang, 2021), with
+    **Flags.** As in confident learning [1]_, with
     margins for probabilities: a row is flagged if another class is predicted, and its
     margin for that class exceeds the mean margin of the rows labelled with it (or 0, if
     that is negative). The rule has no parameter to tune. A flagged label is one that
@@ -126,6 +127,12 @@ def find_label_issues(
     learn, such as a whole group of rows that is labelled wrong. A hidden cause that
     turns outcomes at random, whatever the features, cannot be told from wrong labels.
 
+    References
+    ----------
+    .. [1] C. Northcutt, L. Jiang and I. Chuang, "Confident learning: estimating
+       uncertainty in dataset labels", Journal of Artificial Intelligence Research 70,
+       2021.
+
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -133,23 +140,20 @@ def find_label_issues(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> y[:20] = 1 - y[:20]
     >>> issues = find_label_issues(X, y)
-    >>> int((issues.ranking[:20] < 20).sum())  # how many of the 20 most doubtful rows are among the wrong ones
+    >>> # Of the 20 most doubtful rows, those that are among the wrong ones
+    >>> int((issues.ranking[:20] < 20).sum())
     16
     """
-    index = next((data.index for data in (X, y) if hasattr(data, "iloc")), None)
-    if any(type(data).__module__.startswith("polars") for data in (X, y)):
-        library = "polars"
-    else:
-        library = "pandas"
+    index, library = _data_frame_of(X, y)
     check_that_labels_are_given(y)
     X, y = indexable(X, column_or_1d(y))
     if estimator is None:
         with naming_columns(X, "of a pipeline, and pass that as estimator"):
             rows = check_array(X, **ROWS, estimator="find_label_issues", input_name="X")
         check_entries(as_rows(rows))
-    if not (
-        y.dtype.kind in "biu" and 2 * len(np.unique(y)) <= len(y)
-    ):  # few integers are classes
+    few_integers = y.dtype.kind in "biu" and 2 * len(np.unique(y)) <= len(y)
+    if not few_integers:
+        # Few integers are classes, whatever their values are.
         check_classification_targets(y)
     classes, given = np.unique(y, return_inverse=True)
     _check_classes(classes, given)
@@ -159,55 +163,87 @@ def find_label_issues(
         )
     judges = _judges(X, estimator, second_opinion, standardise)
     folds = out_of_fold.splits_for_all(X, y, cv, random_state)
-    counter = count(1)
-    total = len(judges) * len(folds)
-
-    def fold_done(n_rows: int, seconds: float) -> None:
-        number = next(counter)
-        if verbose:
-            print(
-                f"[{number}/{total}] {n_rows} rows judged, {seconds:.2f} s", flush=True
-            )
-        if callback is not None:
-            callback(number, total)
-
+    report_fold = _FoldReport(len(judges) * len(folds), verbose, callback)
     table = Table(X, y, sample_weight, classes)
+
+    # A splitter may keep rows apart for a reason, and an estimator of another kind may
+    # learn single labels: then decisions of the classifier of all rows do not count.
     first = judges[0]
-    at_once = None
     is_ours = isinstance(first, Pipeline) and isinstance(first[-1], LabelJudge)
+    counts_own = is_ours and isinstance(cv, numbers.Integral)
+    at_once = None
     if is_ours:
-        at_once = _judged_at_once(
-            first if estimator is None else clone(first), table, folds, fold_done
-        )
-    in_folds = partial(
-        out_of_fold.decisions_in_folds,
-        table=table,
-        folds=folds,
-        n_jobs=n_jobs,
-        done=fold_done,
-    )
-    decisions = [at_once[0] if at_once else in_folds(first), *map(in_folds, judges[1:])]
+        judge = first if estimator is None else clone(first)
+        at_once = _judged_at_once(judge, table, folds, report_fold)
     own = None
-    if (
-        isinstance(cv, numbers.Integral) and is_ours
-    ):  # a splitter may keep rows apart for a reason
-        everything = np.arange(len(y))
-        if at_once:
-            own = at_once[1]
-        else:
-            own = out_of_fold.decisions_of_fold(first, table, everything, everything)[0]
-    constant = sum(not decisions[0][test].any() for _, test in folds)
-    if constant:
-        text = "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
-        text += "0.5. Choose a smaller {}, or other features."
-        warn_user(Message(text, constant, len(folds), Parameter("radius")))
+    if at_once is not None:
+        in_folds, of_all_rows = at_once
+        if counts_own:
+            own = of_all_rows
+    else:
+        in_folds = out_of_fold.decisions_in_folds(
+            first, table, folds, n_jobs, report_fold
+        )
+        if counts_own:
+            all_rows = np.arange(len(y))
+            own = out_of_fold.decisions_of_fold(first, table, all_rows, all_rows)[0]
+    decisions = [in_folds]
+    for judge in judges[1:]:
+        decisions.append(
+            out_of_fold.decisions_in_folds(judge, table, folds, n_jobs, report_fold)
+        )
+    _warn_of_constant_folds(in_folds, folds)
     return issues_from(
         decisions, own, classes, given, sample_weight, index=index, library=library
     )
 
 
+class _FoldReport:
+    """Reports every fold that is done, by a line and to a callback of the user."""
+
+    def __init__(self, total: int, verbose: int, callback: Callable | None):
+        self.total = total
+        self.verbose = verbose
+        self.callback = callback
+        self.done = 0
+
+    def __call__(self, n_rows: int, seconds: float) -> None:
+        self.done += 1
+        if self.verbose:
+            text = f"[{self.done}/{self.total}] {n_rows} rows judged, {seconds:.2f} s"
+            print(text, flush=True)
+        if self.callback is not None:
+            self.callback(self.done, self.total)
+
+
+def _data_frame_of(X: Matrix, y: Labels) -> tuple[Any, str]:
+    """Return the index of a data frame or series, and the library of the result."""
+    index = None
+    library = "pandas"
+    for data in (y, X):
+        if hasattr(data, "iloc"):
+            index = data.index
+        if type(data).__module__.startswith("polars"):
+            library = "polars"
+    return index, library
+
+
+def _warn_of_constant_folds(decisions: np.ndarray, folds: Folds) -> None:
+    constant = sum(not decisions[test].any() for _, test in folds)
+    if constant == 0:
+        return
+    text = (
+        "The classifier is constant in {} of {} folds and says nothing about their "
+        "labels: they have the score 0.5. Choose a smaller {}, or other features."
+    )
+    warn_user(Message(text, constant, len(folds), Parameter("radius")))
+
+
 class LabelJudge(WassersteinSVC):
-    """The default classifier for label issues, which hardly learns single labels: with folds, it keeps decisions."""
+    """The default classifier for label issues, which hardly learns single labels.
+
+    If it is given folds as `cv`, it keeps the decisions of a fit.
+    """
 
     # Of the folds and of the classifier, in the order of the rows
     decisions: tuple[np.ndarray, np.ndarray] | None
@@ -231,26 +267,14 @@ class LabelJudge(WassersteinSVC):
 
 
 def _judged_at_once(
-    model: Pipeline, table: Table, folds: Folds, done: Callable[[int, float], None]
+    model: Pipeline, table: Table, folds: Folds, report_fold: Callable
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return `decisions_in_folds` and those of the classifier of all rows, by one fit of our own judge.
+    """Return `decisions_in_folds` and those of all rows, by one fit of our own judge.
 
-    Columns, radius and ridge are prepared once for all folds. None: that is only
-    possible for two classes, and if there is time for all folds. Rows must all count
-    and be judged once by a classifier of all the others, several at a time: one that
-    gives them all the same decision is constant.
+    Columns, radius and ridge are prepared once for all folds. None if that is not
+    possible, or if the time limit was reached.
     """
-    n_rows = len(table.y)
-    weights = table.weights
-    counts = len(table.classes) == 2 and (
-        weights is None or bool((weights > 0.0).all())
-    )
-    once = sum(len(test) for _, test in folds) == n_rows
-    enough = all(
-        len(train) + len(test) == n_rows and len(test) > len(folds)
-        for train, test in folds
-    )
-    if not (counts and once and enough):
+    if not _can_judge_at_once(table, folds):
         return None
     watch = Stopwatch()
     prepared = table.X
@@ -259,97 +283,118 @@ def _judged_at_once(
     with quietly():
         for step in steps:
             prepared = step.fit_transform(prepared)
-        judge.fit(prepared, table.y, weights)
+        judge.fit(prepared, table.y, table.weights)
     if judge.decisions is None:
         return None
+    in_folds, own = judge.decisions
     for _, test in folds:
-        if is_constant(judge.decisions[0][test]):
-            judge.decisions[0][test] = 0.0
-        done(len(test), watch.elapsed() / len(folds))
-    in_folds, own = (
-        np.column_stack([-values / 2, values / 2]) for values in judge.decisions
-    )
-    return in_folds, own
+        # Decisions of a constant classifier of a fold mean nothing.
+        if is_constant(in_folds[test]):
+            in_folds[test] = 0.0
+        report_fold(len(test), watch.elapsed() / len(folds))
+    return _of_both_classes(in_folds), _of_both_classes(own)
+
+
+def _can_judge_at_once(table: Table, folds: Folds) -> bool:
+    """Return whether one fit of two classes gives the decisions of all folds.
+
+    All rows must count, and be judged once by a classifier of all the others. A fold
+    has several rows: a classifier that gives them all the same decision is constant.
+    """
+    if len(table.classes) != 2:
+        return False
+    if table.weights is not None and not (table.weights > 0.0).all():
+        return False
+    n_rows = len(table.y)
+    if sum(len(test) for _, test in folds) != n_rows:
+        return False
+    for train, test in folds:
+        if len(train) + len(test) != n_rows or len(test) <= len(folds):
+            return False
+    return True
+
+
+def _of_both_classes(decisions: np.ndarray) -> np.ndarray:
+    return np.column_stack([-decisions / 2, decisions / 2])
 
 
 def _judges(
     X: Matrix, estimator, second_opinion, standardise: bool
 ) -> list[BaseEstimator]:
-    """Return the classifiers that judge every row: the estimator, and the second opinion if there is one."""
-    standardise = standardise and not has_rows_of_one_length(X)
+    """Return the classifiers that judge every row: one, and perhaps a second one."""
     if estimator is None:
+        standardise = standardise and not has_rows_of_one_length(X)
         first = robust_classifier(X, standardise=standardise)
     else:
         first = estimator
     if not hasattr(first, "decision_function"):
         raise TypeError(
-            f"estimator must have a decision_function, got {type(first).__name__}: use a linear model, an SVM or "
-            "gradient boosting."
+            "estimator must have a decision_function, got "
+            f"{type(first).__name__}: use a linear model, an SVM or gradient boosting."
         )
+    second = second_opinion
     if isinstance(second_opinion, str) and second_opinion == "auto":
         second = flexible_classifier(X)
-    else:
-        second = second_opinion
-    if second is not None and not (
-        hasattr(second, "decision_function") or hasattr(second, "predict_proba")
-    ):
+    if second is None:
+        return [first]
+    if not (hasattr(second, "decision_function") or hasattr(second, "predict_proba")):
         raise TypeError(
-            f"second_opinion must be None, 'auto', or a classifier with a decision_function or predict_proba, got "
-            f"{second!r}."
+            "second_opinion must be None, 'auto', or a classifier with a "
+            f"decision_function or predict_proba, got {second!r}."
         )
-    return [first] if second is None else [first, second]
+    return [first, second]
 
 
-def has_rows_of_one_length(X) -> bool:
-    """Return whether sparse rows all have the same length, if any: dividing columns would make rare words the largest.
+def has_rows_of_one_length(X: Matrix) -> bool:
+    """Return whether sparse rows all have the same length, except for empty ones.
 
-    Of wrong labels of short texts, TF-IDF as it is ranks more in front than
-    standardised words do: the area under the ROC curve is 0.70 in place of 0.64 for 20
-    % in 2,000 sentences of film reviews. Counts of words do not gain.
+    Dividing columns would then make rare words the largest. Of wrong labels of short
+    texts, TF-IDF as it is ranks more in front than standardised words do: the area
+    under the ROC curve is 0.70 in place of 0.64 for 20 % in 2,000 sentences of film
+    reviews. Counts of words do not gain.
     """
-    if sparse.issparse(X):
-        lengths = X.multiply(X).sum(axis=1)
-    else:
-        lengths = np.zeros(1)
-    return bool(
-        lengths.any() and np.ptp(lengths[lengths > 0.0]) <= NEGLIGIBLE * lengths.max()
-    )
+    if not sparse.issparse(X):
+        return False
+    lengths = X.multiply(X).sum(axis=1)
+    if not lengths.any():
+        return False
+    return bool(np.ptp(lengths[lengths > 0.0]) <= NEGLIGIBLE * lengths.max())
 
 
 def robust_classifier(
-    X: Matrix, *, standardise: bool = True, kind=LabelJudge, **settings
+    X: Matrix, *, standardise: bool = True, kind: type = LabelJudge, **settings: Any
 ) -> Pipeline:
-    """Return an unfitted classifier for label issues: the default one, unless settings differ."""
-    robust = kind(**{"threshold": "optimum", **settings})
-    centred = StandardScaler(with_mean=not sparse.issparse(X), with_std=False)
-    return make_pipeline(ClippedScaler() if standardise else centred, robust)
+    """Return an unfitted classifier for label issues.
+
+    It is the default one, unless settings differ.
+    """
+    settings.setdefault("threshold", "optimum")
+    if standardise:
+        scaler = ClippedScaler()
+    else:
+        scaler = StandardScaler(with_mean=not sparse.issparse(X), with_std=False)
+    return make_pipeline(scaler, kind(**settings))
 
 
-def flexible_classifier(X, steps=(), **settings) -> Pipeline | None:
+def flexible_classifier(X: Matrix, steps=(), **settings: Any) -> Pipeline | None:
     """Return boosted trees behind `steps`, too small and few to learn single labels.
 
     None if X is too large.
     """
     n, d = np.shape(X)
-    if sparse.issparse(X) and n * d > DENSE_ENTRIES:
-        return None
-    settings = {
-        "max_iter": N_TREES,
-        "max_leaf_nodes": N_LEAVES,
-        "early_stopping": False,
-        **settings,
-    }
-    boosting = HistGradientBoostingClassifier(random_state=0, **settings)
     if sparse.issparse(X):
-        dense = [
-            ("dense", FunctionTransformer(methodcaller("toarray"), accept_sparse=True))
-        ]
-    else:
-        dense = []
-    return Pipeline([*steps, *dense, ("boosting", boosting)])
+        if n * d > DENSE_ENTRIES:
+            return None
+        to_dense = FunctionTransformer(methodcaller("toarray"), accept_sparse=True)
+        steps = [*steps, ("dense", to_dense)]
+    settings.setdefault("max_iter", N_TREES)
+    settings.setdefault("max_leaf_nodes", N_LEAVES)
+    settings.setdefault("early_stopping", False)
+    boosting = HistGradientBoostingClassifier(random_state=0, **settings)
+    return Pipeline([*steps, ("boosting", boosting)])
 
 
-def _check_classes(classes, given) -> None:
+def _check_classes(classes: np.ndarray, given: np.ndarray) -> None:
     if len(classes) == 0:
         raise ValueError("X and y have no rows: pass at least two rows of each class.")
     if len(classes) < 2:
@@ -360,6 +405,6 @@ def _check_classes(classes, given) -> None:
     if counts.min() < 2:
         unsupported = classes.tolist()[int(counts.argmin())]
         raise ValueError(
-            f"Only one row has the label {unsupported!r}, so no other row can support or contradict it: correct it if it is "
-            "mistyped, or leave the row out."
+            f"Only one row has the label {unsupported!r}, so no other row can support "
+            "or contradict it: correct it if it is mistyped, or leave the row out."
         )

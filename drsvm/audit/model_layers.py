@@ -36,7 +36,7 @@ def transformed(model: Classifier, X: Matrix) -> Matrix:
 
 
 def final_classifier(model: Classifier) -> Any:
-    """Return the classifier in a model, its intercept moved by a threshold around it."""
+    """Return the classifier in a model, its intercept moved by any threshold."""
     *outer, classifier = layers(model)
     if not any(map(has_threshold, outer)):
         return classifier

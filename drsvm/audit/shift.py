@@ -1,4 +1,4 @@
-"""How far new rows have moved, as a classifier sees it, and what it means for errors."""
+"""How far new rows have moved, as a classifier sees it, and what errors to expect."""
 
 from dataclasses import dataclass
 from html import escape

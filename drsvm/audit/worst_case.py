@@ -58,7 +58,7 @@ def worst_case_risk(
 
     Parameters
     ----------
-    model : fitted classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
+    model : fitted classifier, Pipeline or search, Result, or (coef, intercept)
         From any library: a linear one with `coef_` and `intercept_`, a
         `WassersteinKernelSVC`, or scikit-learn's SVC or NuSVC with two classes. It may
         be in a FixedThresholdClassifier or TunedThresholdClassifierCV (a threshold of
@@ -133,7 +133,9 @@ def worst_case_risk(
     >>> errors = worst_case_risk(model, X, y, radius=[0.0, 0.05, 0.1], loss="zero-one")
     >>> errors.round(2).tolist()
     [0.0, 0.11, 0.19]
-    >>> round(worst_case_risk(model, X, y, radius=0.1, loss="zero-one", positive=1), 2)  # one class against the rest
+    >>> # One class against the rest
+    >>> error = worst_case_risk(model, X, y, radius=0.1, loss="zero-one", positive=1)
+    >>> round(error, 2)
     0.22
     """
     measure = _Measure(loss, limit, costs, confidence)
@@ -183,9 +185,11 @@ def attacked_risk(
 
     Parameters
     ----------
-    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight, loss, limit, costs, positive
+    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight
         As in `drsvm.worst_case_risk`; X must be in memory. The time grows with the
         number of rows times that of the landmarks or support vectors.
+    loss, limit, costs, positive
+        As in `drsvm.worst_case_risk`.
 
     Returns
     -------

@@ -16,7 +16,9 @@ from drsvm.utils.annotations import Classifier, Costs, Labels, Matrix, NormName,
 
 @dataclass(frozen=True, repr=False, eq=False)
 class WorstCaseDistribution:
-    """A distribution within the ball with the largest expected hinge loss, as weighted atoms.
+    """A distribution within the ball with the largest expected hinge loss.
+
+    It is made of weighted atoms.
 
     Attributes
     ----------
@@ -48,8 +50,10 @@ class WorstCaseDistribution:
     >>> from drsvm import worst_case_distribution
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
     >>> worst = worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0)
-    >>> bool(abs(worst.transport_cost - 0.5) < 1e-9), bool(abs(worst.expected_loss - worst.risk) < 1e-9)
-    (True, True)
+    >>> round(worst.transport_cost, 9)
+    0.5
+    >>> bool(abs(worst.expected_loss - worst.risk) < 1e-9)
+    True
     """
 
     rows: np.ndarray
@@ -166,7 +170,8 @@ def worst_case_distribution(
     >>> from drsvm import worst_case_distribution
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
     >>> print(worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0))
-    WorstCaseDistribution(4 atoms; flips 0.5 of the mass, moves 0; risk 1.5, loss 1.5, cost 0.5, attained)
+    WorstCaseDistribution(4 atoms; flips 0.5 of the mass, moves 0; risk 1.5, loss 1.5,
+    cost 0.5, attained)
     """
     slack = check_number(slack, "slack")
     if slack == 0:
