@@ -1,4 +1,4 @@
-"""Output of a command: results on standard output, notes and progress on standard error, or everything as JSON.
+"""Output of a command: results on standard output, notes and progress beside them.
 
 Messages name options in place of parameters, and errors end in the command that the
 user should have typed.
@@ -12,14 +12,12 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import typer
 
-from drsvm.cli.options import Columns, option_of, output
+from drsvm.cli.options import Columns, option_of
 from drsvm.utils.messages import Message, Parameter, plain
 from drsvm.utils.progress import capture_progress, following, stage
 from drsvm.utils.writing import FULL
@@ -27,74 +25,68 @@ from drsvm.utils.writing import FULL
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-Payload: TypeAlias = dict[str, Any]  # what a command returns, for --json
+# What a command returns, for --json
+Payload: TypeAlias = dict[str, Any]
 
-# The arguments of the current command
-ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 # Options that do not have the name of the parameter
 OPTIONS = {
     "WassersteinSVCCV": "--cv",
     "folder": "--spool",
 }
-# Of results by their status, best first; any other is 1
-EXIT_CODES = {
-    "optimal": 0,
-    "optimal within bounds": 3,
-}
+# Warnings that are not about the user's data
+FOR_DEVELOPERS = (DeprecationWarning, FutureWarning, ResourceWarning)
 
 
-def exit_code(statuses: Iterable[str], choose: Callable[..., int] = max) -> int:
-    """Return the exit code for the worst status, or with `choose=min` for the best."""
-    return choose(
-        (EXIT_CODES.get(status, 1) for status in statuses), key=(0, 3, 1).index
-    )
+def exit_code(statuses: Iterable[str]) -> int:
+    """Return the exit code for the worst of some statuses."""
+    found = set(statuses)
+    if not found <= {"optimal", "optimal within bounds"}:
+        return 1
+    return 3 if "optimal within bounds" in found else 0
 
 
-@dataclass
 class Screen:
-    """The output of a command."""
+    """The output of a command, whose arguments say whether it is one JSON document.
 
-    as_json: bool = output("Print one JSON document and nothing else.", False, "--json")
-    notes: list[str] = field(default_factory=list, init=False)
+    Parameters
+    ----------
+    arguments : tuple of str, default=()
+        The words after ``drsvm``.
+    """
+
+    def __init__(self, arguments: tuple[str, ...] = ()):
+        self.arguments = arguments
+        self.as_json = "--json" in arguments
+        self.notes: list[str] = []
 
     def note(self, *messages: str | Warning) -> None:
         """Print notes, each of them once."""
-        new = [
-            text
-            for text in dict.fromkeys(map(in_options, messages))
-            if text not in self.notes
-        ]
-        self.notes += new
-        for text in [] if self.as_json else new:
-            console = self._console(stderr=True)
-            console.print(
-                f"note: {text}",
-                style="yellow",
-                markup=False,
-                highlight=False,
-                soft_wrap=True,
-            )
+        for message in messages:
+            text = in_options(message)
+            if text in self.notes:
+                continue
+            self.notes.append(text)
+            if not self.as_json:
+                self._print(f"note: {text}", stderr=True, style="yellow")
 
     def finish(
         self, payload: Payload, *shown: "RenderableType | Columns", stderr: bool = False
     ) -> None:
-        """Print the results: as JSON, or what is to be shown: texts, columns of a table, or anything of rich's."""
+        """Print the results as JSON, or what is to be shown.
+
+        That is texts, columns of a table, or anything of rich's.
+        """
         if self.as_json:
-            print(
-                json.dumps(
-                    plain({**payload, "notes": self.notes}), indent=2, allow_nan=False
-                )
-            )
+            document = plain({**payload, "notes": self.notes})
+            print(json.dumps(document, indent=2, allow_nan=False))
             return
         from drsvm.cli.terminal import table_of
 
-        console = self._console(stderr)
         for part in shown:
-            is_table = isinstance(part, dict)
-            content = table_of(part) if is_table else part
-            console.print(
-                content, markup=False, highlight=False, soft_wrap=not is_table
-            )
+            if isinstance(part, dict):
+                self._print(table_of(part), stderr=stderr, soft_wrap=False)
+            else:
+                self._print(part, stderr=stderr)
 
     @property
     def on_terminal(self) -> bool:
@@ -102,13 +94,13 @@ class Screen:
 
     @contextmanager
     def progress(self, text: str) -> Iterator[None]:
-        """Show a bar on a terminal while the block runs, with the progress that the library reports."""
+        """Show a bar on a terminal while the block runs, with its progress."""
         if not self.on_terminal:
             yield
             return
         from drsvm.cli.terminal import Bar
 
-        with Bar(self._console(stderr=True), text) as bar, following(bar.begin):
+        with Bar(_console(stderr=True), text) as bar, following(bar.begin):
             yield
 
     @contextmanager
@@ -126,23 +118,22 @@ class Screen:
             try:
                 yield
             finally:
-                ignored = DeprecationWarning | FutureWarning | ResourceWarning
-                self.note(
-                    *(
-                        each.message
-                        for each in caught
-                        if not issubclass(each.category, ignored)
-                    )
-                )
+                for each in caught:
+                    if not issubclass(each.category, FOR_DEVELOPERS):
+                        self.note(each.message)
 
-    def _console(self, stderr: bool = False) -> "Console":
-        from rich.console import Console
+    def _print(self, content: "RenderableType", stderr: bool, **style: Any) -> None:
+        # Columns and labels may contain what looks like markup.
+        plainly = {"markup": False, "highlight": False, "soft_wrap": True}
+        _console(stderr).print(content, **{**plainly, **style})
 
-        # Without a terminal there is no width to respect.
-        stream = sys.stderr if stderr else sys.stdout
-        return Console(
-            file=stream, width=None if stream.isatty() else 160, soft_wrap=False
-        )
+
+def _console(stderr: bool) -> "Console":
+    from rich.console import Console
+
+    # Without a terminal there is no width to respect.
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, width=None if stream.isatty() else 160)
 
 
 @contextmanager
@@ -160,40 +151,39 @@ def reported_errors(screen: Screen) -> Iterator[None]:
     except MemoryError as error:
         raise _fail(screen, f"not enough memory ({error}).", 2) from None
     except (ValueError, TypeError, ImportError, OSError) as error:
-        if (
-            isinstance(error, OSError)
-            and error.filename is None
-            and error.errno in (errno.EPIPE, *FULL)
-        ):
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # avoid an error at exit
-            error.filename = "standard output"
-            if isinstance(error, BrokenPipeError):  # the reader is gone
-                raise typer.Exit(0) from None
+        if isinstance(error, OSError) and error.filename is None:
+            _check_standard_output(error)
         # The user cannot fix an ImportError without a remedy.
-        if os.environ.get("DRSVM_TRACEBACK") or (
-            isinstance(error, ImportError) and "pip install" not in str(error)
-        ):
+        is_fixable = not isinstance(error, ImportError) or "pip install" in str(error)
+        if os.environ.get("DRSVM_TRACEBACK") or not is_fixable:
             raise
-        raise _fail(screen, in_options(error), 2, getattr(error, "fixes", ())) from None
+        fixes = getattr(error, "fixes", ())
+        raise _fail(screen, in_options(error), 2, fixes) from None
+
+
+def _check_standard_output(error: OSError) -> None:
+    """Name standard output in an error in writing to it; stop if the reader is gone."""
+    if error.errno not in (errno.EPIPE, *FULL):
+        return
+    # Python flushes standard output at the exit, which would raise another error.
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    error.filename = "standard output"
+    if isinstance(error, BrokenPipeError):
+        raise typer.Exit(0) from None
 
 
 def _fail(
     screen: Screen, message: str, code: int, fixes: Sequence[Parameter] = ()
 ) -> typer.Exit:
-    remedy = corrected_command(fixes)
+    remedy = corrected_command(screen.arguments, fixes)
     if screen.as_json:
-        print(
-            json.dumps(
-                {
-                    "error": message,
-                    "exit_code": code,
-                    **({"try": remedy} if remedy else {}),
-                }
-            )
-        )
-    typer.echo(
-        f"error: {message}" + (f"\nTry:\n  {remedy}" if remedy else ""), err=True
-    )
+        document: Payload = {"error": message, "exit_code": code}
+        if remedy:
+            document["try"] = remedy
+        print(json.dumps(document))
+    typer.echo(f"error: {message}", err=True)
+    if remedy:
+        typer.echo(f"Try:\n  {remedy}", err=True)
     return typer.Exit(code)
 
 
@@ -201,55 +191,64 @@ def in_options(message: str | BaseException) -> str:
     """Return a text, warning or error with options in place of parameters."""
     if isinstance(message, OSError) and message.filename:
         return f"{message.filename}: {message.strerror}"
-    if isinstance(message, BaseException):
-        text = next(iter(message.args), None)
-    else:
-        text = message
+    text: object = message
+    if isinstance(message, BaseException) and message.args:
+        text = message.args[0]
     if isinstance(text, Message):
         return text.spelled(_typed)
     return str(message)
 
 
 def _typed(parameter: Parameter) -> str:
-    if parameter.value is None:
-        value = ()
-    else:
-        value = (str(parameter.value),)
-    return shlex.join([OPTIONS.get(parameter.name, option_of(parameter.name)), *value])
+    words = [_option(parameter)]
+    if parameter.value is not None:
+        words.append(str(parameter.value))
+    return shlex.join(words)
 
 
-def corrected_command(fixes: Sequence[Parameter]) -> str | None:
+def _option(parameter: Parameter) -> str:
+    return OPTIONS.get(parameter.name, option_of(parameter.name))
+
+
+def corrected_command(
+    arguments: Sequence[str], fixes: Sequence[Parameter]
+) -> str | None:
     """Return the complete command with some changes, for the shell.
 
-    None if there are none.
+    None without any changes.
     """
-    arguments = list(ARGUMENTS.get())
     if not fixes or not arguments:
         return None
+    words = list(arguments)
     for fix in fixes:
-        option = OPTIONS.get(fix.name, option_of(fix.name))
+        option = _option(fix)
         value = str(fix.value)
         if fix.old is not None:
-            arguments = _replaced(arguments, option, fix.old, value)
-        elif (option, value) not in pairwise(arguments):
-            arguments += option, value
-    return shlex.join(["drsvm", *arguments])
+            words = _replaced(words, option, fix.old, value)
+        elif (option, value) not in pairwise(words):
+            words += [option, value]
+    return shlex.join(["drsvm", *words])
 
 
-def _replaced(arguments: list[str], option: str, old: str, new: str) -> list[str]:
-    """Return arguments in which a value of an option is replaced, or removed if the new one is empty."""
+def _replaced(words: list[str], option: str, old: str, new: str) -> list[str]:
+    """Return words in which a value of an option is replaced, or removed if new is ""."""
     changed: list[str] = []
-    waiting = iter(arguments)
-    for argument in waiting:
-        name, equals, value = argument.partition("=")
+    is_there = False
+    waiting = iter(words)
+    for word in waiting:
+        name, equals, value = word.partition("=")
         if name != option:
-            changed.append(argument)
+            changed.append(word)
             continue
-        value = value if equals else next(waiting, "")
-        values = [value] if value == old else value.split(",")
-        kept = [new if entry.strip() == old else entry for entry in values]
-        if any(kept):
-            changed += [option, ",".join(filter(None, kept))]
-    if option in arguments or f"{option}={old}" in arguments or not new:
+        if not equals:
+            value = next(waiting, "")
+        is_there = is_there or not equals or value == old
+        # A value may be a list, or a single name with a comma in it.
+        entries = [value] if value == old else value.split(",")
+        kept = [new if entry.strip() == old else entry for entry in entries]
+        kept = [entry for entry in kept if entry]
+        if kept:
+            changed += [option, ",".join(kept)]
+    if is_there or not new:
         return changed
     return [*changed, option, new]

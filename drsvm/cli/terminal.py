@@ -62,7 +62,7 @@ class Bar(Progress):
 
 
 def table_of(columns: Columns) -> Table:
-    """Return columns as a table, numbers to the right, in the format of their column."""
+    """Return columns as a table, with numbers in the format of their column."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name, values in columns.items():
         is_number = np.asarray(values).dtype.kind in "fiub"

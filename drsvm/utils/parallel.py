@@ -209,7 +209,7 @@ def _blas():
 
 
 def blas_threads_for(order: int):
-    """Return a context in which BLAS may factorise a large matrix in several threads."""
+    """Return a context in which BLAS factorises a large matrix in several threads."""
     n_threads = usable_threads() if order >= LARGE else 1
     if n_threads > 1:
         return _blas().limit(limits=n_threads, user_api="blas")

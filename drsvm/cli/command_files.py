@@ -1,0 +1,151 @@
+"""Files of a command: standard input and pipes as data files, and what it writes.
+
+Outputs are checked first and written whole.
+"""
+
+import csv
+import io
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from drsvm.cli.options import Columns
+from drsvm.persistence.checks import require
+from drsvm.tables import DataFileError, Dataset
+from drsvm.utils.lazy import optional
+from drsvm.utils.writing import write_files, written
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Stands for standard input or standard output
+STANDARD = Path("-")
+PLOTS = (".png", ".svg", ".pdf")
+
+
+def name_of(file: Path) -> str:
+    """Return the name of a file for messages."""
+    return "standard input" if file == STANDARD else file.name
+
+
+def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
+    """Read a data file, or a copy of standard input (-) or of a pipe.
+
+    Readers pass over a file more than once.
+    """
+    if file != STANDARD and (not file.exists() or file.is_file() or file.is_dir()):
+        return reader(file)
+    if file == STANDARD:
+        shown = Path(name_of(file))
+        source = nullcontext(sys.stdin.buffer)
+    else:
+        shown = file
+        source = file.open("rb")
+    with TemporaryDirectory(prefix="drsvm-") as folder, written(folder):
+        copy = Path(folder) / shown.name
+        with copy.open("wb") as out, source as stream:
+            shutil.copyfileobj(stream, out)
+        try:
+            return replace(reader(copy), path=shown)
+        except DataFileError as error:
+            raise DataFileError(error.what, shown, error.fixes) from None
+
+
+def check_inputs(model: Path | None, files: Iterable[Path | None]) -> None:
+    """Raise an error if standard input would be read twice, or as a model."""
+    require(
+        model != STANDARD, "-: a model cannot be read from standard input: give a file."
+    )
+    require(
+        list(files).count(STANDARD) < 2,
+        "-: standard input can be read only once: save it to a file first.",
+    )
+
+
+def check_outputs(
+    outputs: Iterable[Path | None], inputs: Iterable[Path | None]
+) -> None:
+    """Raise an error if an output file cannot be written or is an input file."""
+    taken = [path for path in inputs if path is not None]
+    for output in outputs:
+        if output is None:
+            continue
+        require(
+            output != STANDARD,
+            "-: only predictions can be written to standard output: give a file.",
+        )
+        require(
+            not any(_is_same(output, other) for other in taken),
+            f"{output}: is used twice in this command and would be overwritten: "
+            "choose another name.",
+        )
+        folder = output.resolve().parent
+        require(not output.is_dir(), f"{output}: is a folder: give a file in it.")
+        require(
+            folder.is_dir(),
+            f"{output}: the folder {folder} does not exist: create it first.",
+        )
+        require(
+            os.access(folder, os.W_OK),
+            f"{output}: the folder {folder} is not writable: choose another one.",
+        )
+        taken.append(output)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    # Links to a file have other names.
+    if one.exists() and other.exists():
+        return one.samefile(other)
+    return one.resolve() == other.resolve()
+
+
+def check_table_and_plot(
+    table: Path | None, plot: Path | None, inputs: Iterable[Path | None]
+) -> None:
+    """Raise an error, before any work, if a file cannot be written or a plot drawn."""
+    check_outputs([plot, table], inputs)
+    if plot is None:
+        return
+    if plot.suffix.lower() not in PLOTS:
+        raise ValueError(f"{plot}: the name of a plot must end in {', '.join(PLOTS)}.")
+    optional("matplotlib", "plots need").use("Agg")
+
+
+def save_table_and_plot(
+    table: Path | None, plot: Path | None, columns: Columns, draw: "Callable[[], Figure]"
+) -> dict[str, Path | None]:
+    """Write the table and the plot, and return the files.
+
+    The plot is drawn first, so that a failure leaves no file.
+    """
+    contents = {}
+    if table is not None:
+        contents[table] = csv_text(columns).encode()
+    if plot is not None:
+        from matplotlib import pyplot as plt
+
+        figure = draw()
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=plot.suffix[1:].lower(), dpi=150)
+        plt.close(figure)
+        contents[plot] = drawn.getvalue()
+    write_files(contents)
+    return {"plot": plot, "csv": table}
+
+
+def csv_text(columns: dict[str, Any]) -> str:
+    """Return columns as the text of a CSV file, numbers with all digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    lists = [np.asarray(values).tolist() for values in columns.values()]
+    writer.writerows(zip(*lists, strict=True))
+    return out.getvalue()

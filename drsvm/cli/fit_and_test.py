@@ -1,0 +1,354 @@
+"""Training for ``drsvm fit``: the model that is saved, and what is tested.
+
+The model is trained on all rows, and another one on those that are not held out, for
+which the others are a test.
+"""
+
+import warnings
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from drsvm import WassersteinSVC, WassersteinSVCCV
+from drsvm.cli.choose_kernel import choose_kernel
+from drsvm.cli.options import KernelChoice, Settings
+from drsvm.cli.screen import Payload, Screen
+from drsvm.cli.training_rows import Parts, Prepared, costs_and_signs, prepare, rows_of
+from drsvm.defaults.prices import flip_costs_of_rows
+from drsvm.estimators.scores import scores
+from drsvm.persistence.audits import MOST_ROWS, Audit, sample_of
+from drsvm.persistence.model_files import SavedModel
+from drsvm.persistence.model_files import save as save_model
+from drsvm.report.verdict import Alternative, moved_columns, worth_trying
+from drsvm.tables.arrow_tables import Table
+from drsvm.tables.preparation import Steps
+from drsvm.utils.annotations import Matrix
+from drsvm.utils.clock import TimeLimit
+
+# Parameters of which a cross-validation takes several values
+SEVERAL = {
+    "flip_cost": "flip_costs",
+    "norm": "norms",
+    "intercept_cost": "intercept_costs",
+}
+# From this many rows on, classifiers that are not saved have this proven gap: it saves
+# time, and single rows no longer matter. With fewer rows the figures are exactly those
+# of the report.
+TEST_TOL_ROWS = 200_000
+TEST_TOL = 1e-4
+# What is saved of the summary
+SAVED_FIGURES = (
+    "rows",
+    "classes",
+    "positive",
+    "certificates",
+    "train",
+    "test",
+    "held_out",
+    "choice",
+)
+
+# Of drsvm, of any kind; their common class does not know the attributes of all.
+Classifier: TypeAlias = Any
+
+
+class PreparedFold(NamedTuple):
+    """Training rows and test rows of a table, and a preparation fitted to all rows."""
+
+    number: int
+    train: np.ndarray
+    test: np.ndarray
+    table: Table
+    steps: Steps
+
+    def rows(self, X: Matrix) -> tuple[Matrix, Matrix]:
+        """Return the features of training and test rows.
+
+        The preparation is fitted anew to the former, so that they know nothing of the
+        latter. Only levels have the columns that they have among all rows.
+        """
+        if not self.steps:
+            return X[self.train], X[self.test]
+        pipeline = clone(Pipeline(self.steps))
+        fitted = getattr(self.steps[-1][1], "named_transformers_", {})
+        if "categories" in fitted:
+            levels = FrozenEstimator(fitted["categories"])
+            pipeline[-1].set_params(categories=levels)
+        train = pipeline.fit_transform(rows_of(self.table, self.train))
+        return train, pipeline.transform(rows_of(self.table, self.test))
+
+
+class PreparedSearch(WassersteinSVCCV):
+    """A cross-validation whose folds are prepared separately.
+
+    `fitted` is the classifier of the refit.
+    """
+
+    fitted: WassersteinSVC
+    # The table and the preparation of the folds
+    source: tuple[Table, Steps]
+
+    def _folds(self, data, groups) -> list[Any]:
+        folds = super()._folds(data, groups)
+        return [PreparedFold(*fold, *self.source) for fold in folds]
+
+    def _chosen_classifier(self) -> WassersteinSVC:
+        self.fitted = super()._chosen_classifier()
+        return self.fitted
+
+
+class Fitted(NamedTuple):
+    """A fitted classifier with its preparation, and the rows it was given."""
+
+    classifier: Classifier
+    prepared: Prepared
+    parts: Parts
+
+    @property
+    def columns(self) -> list[str]:
+        if self.prepared.columns is not None:
+            return self.prepared.columns
+        first = self.parts.data.schema.index_base
+        return [str(first + index) for index in range(self.prepared.X.shape[1])]
+
+    def pipeline(self, classifier: Classifier) -> Pipeline:
+        return Pipeline([*self.prepared.steps, ("classifier", classifier)])
+
+    def decisions(self, X: Matrix) -> np.ndarray:
+        return np.asarray(self.classifier.decision_function(X))
+
+    def test_scores(self) -> Payload | None:
+        y = self.parts.y_test
+        if y is None:
+            return None
+        decisions = self.decisions(self.prepared.X_test)
+        return scores(decisions, y, self.classifier.classes_, new_rows=True)
+
+
+class Trained(NamedTuple):
+    """The classifier of all rows, and the one that was tested on held-out rows.
+
+    `figures` are those of a search or of the choice of the kernel. `others` were
+    tested, too: they find more rows of a rare class.
+    """
+
+    model: Fitted
+    tested: Fitted | None
+    figures: Payload | None = None
+    others: Mapping[Alternative, Fitted] = {}
+
+    def about_moved(self) -> list[str]:
+        """Return a note on columns that differ between training and test rows."""
+        fitted = self.tested or self.model
+        X_test = fitted.prepared.X_test
+        if X_test is None or fitted.parts.ready is not None:
+            return []
+        moved = moved_columns(fitted.prepared.X, X_test, fitted.columns)
+        if not moved:
+            return []
+        return [
+            "half a standard deviation or more between the means of training and test "
+            f"rows, in {', '.join(moved)}: the test is about rows of another kind."
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What ``fit`` has to do.
+
+    That is settings, all rows, and the same with some held out for a test, if any.
+    """
+
+    settings: Settings
+    standardise: bool
+    whole: Parts
+    held: Parts | None
+    screen: Screen
+
+    @property
+    def rows(self) -> Parts:
+        """The rows by which anything is chosen: those of a test choose nothing."""
+        return self.held or self.whole
+
+    @cached_property
+    def time(self) -> TimeLimit:
+        return TimeLimit.of(self.settings["max_time"])
+
+    @cached_property
+    def prepared_whole(self) -> Prepared:
+        return prepare(self.whole, standardise=self.standardise)
+
+    @cached_property
+    def prepared_rows(self) -> Prepared:
+        if self.held is None:
+            return self.prepared_whole
+        return prepare(self.held, standardise=self.standardise)
+
+    def trained(self, kernel: KernelChoice, for_weights: str | None) -> Trained:
+        """Train on all rows first, which may take half of the time, then for the test.
+
+        `for_weights` is an option that asks for a linear classifier, if one was given.
+        """
+        choice = None
+        if kernel.kernel == "auto":
+            choice = choose_kernel(
+                kernel,
+                for_weights,
+                self.settings,
+                self.rows,
+                self.prepared_rows.X,
+                self.time,
+                self.screen,
+            )
+            kernel = replace(kernel, kernel=choice["kernel"])
+        kind, settings = kernel.kind_and_settings(self.settings)
+        estimator = kind(**settings, calibration="sigmoid")
+        fitting = self.screen.progress(f"fitting {len(self.whole.y):,} rows")
+        with fitting, self.screen.warnings_as_notes():
+            model = self._fitted(estimator, self.whole, self.prepared_whole)
+        if self.held is None:
+            return Trained(model, None, choice)
+        if self.time.over:
+            self.screen.note(
+                "no test: the time was up after the fit of all rows; allow more with "
+                "--max-time."
+            )
+            return Trained(model, None, choice)
+        with self.screen.progress(f"fitting {len(self.held.y):,} rows for the test"):
+            tested = self._for_test(estimator)
+            others = self._others(estimator, tested.test_scores())
+        return Trained(model, tested, choice, others)
+
+    def searched(self, folds: int) -> Trained:
+        """Cross-validate, then train on all rows with what was chosen."""
+        given: Settings = {"cv": folds, "calibration": "sigmoid"}
+        for name, value in self.settings.items():
+            # Flip costs by class are given by row.
+            is_by_class = name == "flip_cost" and isinstance(value, dict)
+            # None is a default, but not of the class weights.
+            if is_by_class or (value is None and name != "class_weight"):
+                continue
+            given[SEVERAL.get(name, name)] = value
+        searching = self.screen.progress(f"{len(self.rows.y):,} rows")
+        with searching, self.screen.warnings_as_notes():
+            estimator = PreparedSearch(**given)
+            found = self._fitted(estimator, self.rows, self.prepared_rows)
+            search = found.classifier
+            classifier = search.fitted.set_params(max_time=search.max_time)
+            best = found._replace(classifier=classifier)
+            figures = {
+                "score": search.best_score_,
+                "candidates": len(search.cv_results_["params"]),
+                "rows": len(self.rows.y),
+            }
+            if self.held is None:
+                return Trained(best, None, figures)
+            model = self._fitted(clone(classifier), self.whole, self.prepared_whole)
+            return Trained(model, best, figures)
+
+    def _fitted(
+        self, estimator: Classifier, parts: Parts, prepared: Prepared
+    ) -> Fitted:
+        """Return a classifier of the training rows.
+
+        It may take half of the time left.
+        """
+        model = clone(estimator).set_params(
+            **costs_and_signs(parts, prepared), max_time=self.time.share(2)
+        )
+        if isinstance(model, PreparedSearch):
+            model.source = (parts.X, prepared.steps)
+        model.fit(prepared.X, parts.y, **self._given_by_row(estimator, parts))
+        return Fitted(model.set_params(max_time=estimator.max_time), prepared, parts)
+
+    def _given_by_row(self, estimator: Classifier, parts: Parts) -> Settings:
+        """Return flip costs by row, of verified labels or if only rows can have them.
+
+        A cross-validation takes no flip costs by class.
+        """
+        costs = self.settings.get("flip_cost", np.inf)
+        takes_classes = isinstance(getattr(estimator, "flip_cost", None), dict)
+        if parts.verified is None and (takes_classes or not isinstance(costs, dict)):
+            return {}
+        costs = flip_costs_of_rows(costs, parts.y, np.unique(parts.y))
+        if parts.verified is not None:
+            costs = np.where(parts.verified, np.inf, costs)
+        return {"flip_cost": costs}
+
+    def _for_test(self, estimator: Classifier) -> Fitted:
+        """Return a classifier that is not saved.
+
+        Its warnings are not shown, since those of the saved one are.
+        """
+        estimator = clone(estimator).set_params(calibration=None)
+        if len(self.rows.y) >= TEST_TOL_ROWS:
+            estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
+        with warnings.catch_warnings(action="ignore"):
+            return self._fitted(estimator, self.rows, self.prepared_rows)
+
+    def _others(
+        self, estimator: Classifier, figures: Payload | None
+    ) -> dict[Alternative, Fitted]:
+        """Return classifiers that find more rows of a class that is missed.
+
+        None of them if a setting was given for that.
+        """
+        if figures is None or self.rows.ready is not None:
+            return {}
+        others = {}
+        for one in worth_trying(figures, estimator):
+            others[one] = self._for_test(clone(estimator).set_params(**one.settings))
+        return others
+
+
+def save(trained: Trained, path: Path, payload: Payload) -> None:
+    """Save the model of all rows."""
+    fitted = trained.model
+    slopes, offsets = fitted.classifier.sigmoids_.T
+    payload["probability"] = {"slopes": slopes, "offsets": offsets}
+    data = fitted.parts.data
+    figures = {name: payload.get(name) for name in SAVED_FIGURES}
+    metadata = {
+        "schema": asdict(data.schema),
+        "feature_names": fitted.prepared.names,
+        "label": data.schema.label,
+        "training": {"file": data.path.name, **figures},
+    }
+    model = fitted.pipeline(fitted.classifier)
+    save_model(SavedModel(model, metadata, _audit(trained, model)), path)
+    payload["model"] = path
+
+
+def _audit(trained: Trained, saved: Pipeline) -> Audit | None:
+    """Return what the classifier that was tested sees of some of its test rows.
+
+    None without a test.
+    """
+    fitted = trained.tested or trained.model
+    parts = fitted.parts
+    if parts.y_test is None:
+        return None
+    model = saved
+    if trained.tested is not None:
+        # It needs no certificate.
+        model = fitted.pipeline(copy(fitted.classifier))
+        model[-1].result_ = None
+    rows = np.random.default_rng(0).permutation(len(parts.y_test))[:MOST_ROWS]
+    y = parts.y_test[rows]
+    if parts.ready is not None:
+        # The columns of the table were not kept.
+        X = fitted.prepared.X_test[rows]
+        return Audit(model, sample_of(model[-1], X, y, []))
+    schema = parts.data.schema
+    names = schema.columns
+    if not names:
+        names = [str(schema.index_base + index) for index in range(schema.n_features)]
+    return Audit(model, sample_of(model, rows_of(parts.X_test, rows), y, names))
