@@ -1,4 +1,4 @@
-"""``--kernel auto``: a linear classifier, unless one with a kernel ranks rows that it has not seen clearly better.
+"""``--kernel auto``: a linear classifier, unless a kernel ranks unseen rows better.
 
 Both are trained on the same folds of at most 2,000 rows, without those of the test, and
 the kernel must be ahead in ROC AUC by about two standard errors of the difference: a
@@ -8,14 +8,13 @@ on any number of rows.
 
 import warnings
 from dataclasses import replace
-from itertools import compress
 
 import numpy as np
 
 from drsvm import Problem
 from drsvm.cli.options import KernelChoice, Settings
 from drsvm.cli.screen import Payload, Screen
-from drsvm.cli.tasks import Parts
+from drsvm.cli.training_rows import Parts
 from drsvm.defaults.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
 from drsvm.estimators.scores import auc_parts, lead_in_auc
 from drsvm.problem.sampling import draw_rows
@@ -23,14 +22,17 @@ from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import ReportProgress
 
-MAX_ROWS = 20_000  # for which a kernel is tried: training it takes long from there on
-# so many rows are enough to tell; fewer of them are judged in more than two folds
-JUDGED_ROWS = 2000
+# The number of rows for which a kernel is tried: from there on, training it takes long.
+MAX_ROWS = 20_000
+# This many rows are enough for the comparison. If there are fewer, they are compared in
+# more than two folds.
+COMPARED_ROWS = 2000
 MAX_FOLDS = 5
-PERFECT = 0.999  # a ROC AUC that leaves nothing to gain
+# A ROC AUC that leaves nothing to gain
+PERFECT = 0.999
 
 
-def choose(
+def choose_kernel(
     kernel: KernelChoice,
     for_weights: str | None,
     settings: Settings,
@@ -39,32 +41,23 @@ def choose(
     time: TimeLimit,
     screen: Screen,
 ) -> Payload:
-    """Return which kernel is taken for prepared rows and why, and the ROC AUC of both, if they were compared.
+    """Return which kernel is taken for prepared rows and why, and the ROC AUC of both.
 
     `for_weights` is an option that asks for a linear classifier, if one was given.
     """
-    obstacles = {
-        f"with {for_weights}": for_weights is not None,
-        "on rows that stay on disk": parts.ready is not None,
-        f"on more than {MAX_ROWS:,} rows": len(parts.data.rows) > MAX_ROWS,
-        "with more features than rows": X.shape[1]
-        > X.shape[0],  # such as texts: a kernel hardly sees what is alike
-    }
-    for obstacle in compress(obstacles, obstacles.values()):
-        return chosen("linear", f"no kernel is tried {obstacle}")
-    drawn = _drawn_in_folds(X, parts.y)
-    limit = time.share(3)
+    obstacle = _obstacle(for_weights, parts, X)
+    if obstacle is not None:
+        return _chosen("linear", f"no kernel is tried {obstacle}")
+    drawn = _rows_in_folds(X, parts.y)
     if drawn is None:
-        return chosen(
-            "linear",
-            "a class has too few different rows for a comparison with a kernel",
-        )
+        reason = "a class has too few different rows for a comparison with a kernel"
+        return _chosen("linear", reason)
+
+    limit = time.share(3)
     given = {**settings, "threshold": "optimum", "max_time": limit}
-    # Warnings of the classifier that is taken follow.
-    with (
-        screen.whole("trying a kernel") as report_progress,
-        warnings.catch_warnings(action="ignore"),
-    ):
+    trial = screen.whole("trying a kernel")
+    # The warnings of the classifier that is taken follow.
+    with trial as report_progress, warnings.catch_warnings(action="ignore"):
         linear = _ranked(
             replace(kernel, kernel="linear"),
             given,
@@ -72,9 +65,10 @@ def choose(
             lambda share: report_progress(0.1 * share),
         )
         if linear.sum() >= PERFECT:
-            return chosen(
+            return _chosen(
                 "linear",
-                f"its ROC AUC on unseen rows is {linear.sum():.4f}; there is nothing to gain",
+                f"its ROC AUC on unseen rows is {linear.sum():.4f}; there is nothing "
+                "to gain",
             )
         rbf = _ranked(
             replace(kernel, kernel="rbf"),
@@ -82,11 +76,49 @@ def choose(
             drawn,
             lambda share: report_progress(0.1 + 0.9 * share),
         )
-        if not limit.over:
-            return _judged(linear, rbf, drawn[1])
-    return chosen(
-        "linear", "there is no time to try a kernel; allow more with --max-time"
-    )
+    if limit.over:
+        reason = "there is no time to try a kernel; allow more with --max-time"
+        return _chosen("linear", reason)
+    return _compared(linear, rbf, drawn[1])
+
+
+def _obstacle(for_weights: str | None, parts: Parts, X: Matrix) -> str | None:
+    if for_weights is not None:
+        return f"with {for_weights}"
+    if parts.ready is not None:
+        return "on rows that stay on disk"
+    if len(parts.data.rows) > MAX_ROWS:
+        return f"on more than {MAX_ROWS:,} rows"
+    if X.shape[1] > X.shape[0]:
+        # Such as texts: a kernel hardly sees which rows are alike.
+        return "with more features than rows"
+    return None
+
+
+def _rows_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds] | None:
+    """Return rows drawn by their contents, the places of their classes, and folds.
+
+    None if a class is rare.
+    """
+    classes, codes = np.unique(y, return_inverse=True)
+    problem = Problem(X, codes == 0)
+    if len(y) > COMPARED_ROWS:
+        rows = draw_rows(problem, COMPARED_ROWS)
+        X = X[rows]
+        y = y[rows]
+        codes = codes[rows]
+        problem = problem.subset(rows)
+    n_folds = min(max(COMPARED_ROWS // len(y) + 1, 2), MAX_FOLDS)
+    # Equal rows share a fold.
+    fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)
+    folds = []
+    for number in range(n_folds):
+        sides = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        for rows in sides:
+            if len(np.unique(codes[rows])) < len(classes):
+                return None
+        folds.append(sides)
+    return Table(X, y, None, classes), codes, folds
 
 
 def _ranked(
@@ -101,22 +133,21 @@ def _ranked(
     found = np.zeros(len(codes))
     for number, (train, test) in enumerate(folds, start=1):
         decisions, _ = decisions_of_fold(kind(**given), table, train, test)
-        found[test] = auc_parts(
-            decisions if decisions.shape[1] > 2 else decisions[:, 1], codes[test]
-        )
+        if decisions.shape[1] == 2:
+            decisions = decisions[:, 1]
+        found[test] = auc_parts(decisions, codes[test])
         report_progress(number / len(folds))
         if settings["max_time"].over:
             break
     return found / len(folds)
 
 
-def _judged(linear: np.ndarray, rbf: np.ndarray, codes: np.ndarray) -> Payload:
-    """Return the kernel if the intervals of its lead over a linear classifier, and over chance, are above 0."""
-    # A linear classifier may rank worse than that
+def _compared(linear: np.ndarray, rbf: np.ndarray, codes: np.ndarray) -> Payload:
+    """Return the kernel if it is certainly ahead of a linear classifier and chance."""
+    lead, interval = lead_in_auc(rbf, linear, codes)
+    # A linear classifier may rank worse than by chance.
     chance = np.full(len(codes), 0.5 / len(codes))
-    (lead, interval), (_, over_chance) = (
-        lead_in_auc(rbf, rival, codes) for rival in (linear, chance)
-    )
+    _, over_chance = lead_in_auc(rbf, chance, codes)
     areas = {"linear": float(linear.sum()), "rbf": float(rbf.sum())}
     figures = {
         "roc_auc": areas,
@@ -126,41 +157,13 @@ def _judged(linear: np.ndarray, rbf: np.ndarray, codes: np.ndarray) -> Payload:
     own = f"{areas['rbf']:.3f}"
     other = f"{areas['linear']:.3f}"
     if min(interval[0], over_chance[0]) > 0.0:
-        return chosen(
-            "rbf",
-            f"ROC AUC on unseen rows {own} against {other} of a linear classifier",
-            **figures,
-        )
+        reason = f"ROC AUC on unseen rows {own} against {other} of a linear classifier"
+        return _chosen("rbf", reason, **figures)
     what = "an RBF kernel does not rank unseen rows clearly better"
-    return chosen("linear", f"{what} ({own} against {other})", **figures)
+    return _chosen("linear", f"{what} ({own} against {other})", **figures)
 
 
-def chosen(kernel: str, reason: str, **figures: object) -> Payload:
+def _chosen(kernel: str, reason: str, **figures: object) -> Payload:
     """Return a choice, and the line that says so."""
     name = "linear" if kernel == "linear" else f"kernel {kernel}"
     return {"kernel": kernel, "words": f"{name}: {reason}", "roc_auc": None, **figures}
-
-
-def _drawn_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds] | None:
-    """Return rows, drawn by their contents, with the places of their classes, and folds; None if a class is rare."""
-    classes, codes = np.unique(y, return_inverse=True)
-    problem = Problem(X, codes == 0)
-    if len(y) > JUDGED_ROWS:
-        rows = draw_rows(problem, JUDGED_ROWS)
-        X = X[rows]
-        y = y[rows]
-        codes = codes[rows]
-        problem = problem.subset(rows)
-    n_folds = min(max(JUDGED_ROWS // len(y) + 1, 2), MAX_FOLDS)
-    # Equal rows share one
-    fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)
-    folds = [
-        (np.flatnonzero(fold != number), np.flatnonzero(fold == number))
-        for number in range(n_folds)
-    ]
-    complete = all(
-        len(np.unique(codes[side])) == len(classes) for sides in folds for side in sides
-    )
-    if complete:
-        return (Table(X, y, None, classes), codes, folds)
-    return None

@@ -120,7 +120,10 @@ def check_table_and_plot(
 
 
 def save_table_and_plot(
-    table: Path | None, plot: Path | None, columns: Columns, draw: "Callable[[], Figure]"
+    table: Path | None,
+    plot: Path | None,
+    columns: Columns,
+    draw: "Callable[[], Figure]",
 ) -> dict[str, Path | None]:
     """Write the table and the plot, and return the files.
 

@@ -18,8 +18,8 @@ drsvm fit noisy.parquet --label y --cv --json"""  # noqa: E501
 Verified = Annotated[
     str | None,
     opt.known(
-        help="A yes/no column: labels that were verified cannot be flipped. It is not a "
-        "feature."
+        help="A yes/no column: labels that were verified cannot be flipped. It is not "
+        "a feature."
     ),
 ]
 CrossValidation = Annotated[
@@ -97,14 +97,13 @@ def fit(
     model: ModelOut = None,
     as_json: opt.AsJson = False,
 ) -> int:
-    """Train a classifier on a file, prove how close its direction is to the optimum,
-    test it and save it.
+    """Train a classifier on a file, prove how near the optimum it is, test and save it.
 
     A table may contain text categories, empty cells, dates and ids: notes report how
     they are treated, which is saved with the model. A quarter of the rows is held out
     first, for a test of a classifier of the others; the model that is saved is then
     trained on all rows. A Parquet or Arrow table need not fit into memory.
-    """  # noqa: D205
+    """
     from drsvm.cli.class_labels import by_label
     from drsvm.cli.training_rows import Split, rows_and_some_held_out
 

@@ -7,7 +7,7 @@ import numpy as np
 from rich.text import Text
 
 import drsvm
-from drsvm.audit.linear_model import trained_parameters
+from drsvm.audit.model_layers import trained_parameters
 from drsvm.cli.fit_and_test import Fitted, Trained
 from drsvm.cli.screen import Payload, exit_code
 from drsvm.estimators import scores as figures
@@ -348,8 +348,8 @@ def _feature_lines(payload: Payload) -> dict[str, str]:
     if first:
         shown = [f"{_in_one_line(name)} {fall:.3f}" for name, fall in first]
         lines["importance"] = (
-            f"{', '.join(shown)}: how much the ROC AUC of the test falls if a column is "
-            "shuffled"
+            f"{', '.join(shown)}: how much the ROC AUC of the test falls if a column "
+            "is shuffled"
         )
     return lines
 

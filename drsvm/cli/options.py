@@ -64,9 +64,9 @@ ModelFile = Annotated[
 Label = Annotated[
     str | None,
     reading(
-        help="Label column: name or index (0: first, -1: last). Default: the one called "
-        "label, target, y or class, otherwise the last; for a saved model, the one it "
-        "was trained with."
+        help="Label column: name or index (0: first, -1: last). Default: the one "
+        "called label, target, y or class, otherwise the last; for a saved model, the "
+        "one it was trained with."
     ),
 ]
 Format = Annotated[
@@ -105,9 +105,7 @@ Features = Annotated[
         "all that can be used."
     ),
 ]
-Drop = Annotated[
-    Texts, reading(help="Columns to ignore: a,b,c, or repeat the option.")
-]
+Drop = Annotated[Texts, reading(help="Columns to ignore: a,b,c, or repeat the option.")]
 Id = Annotated[
     Texts,
     reading(
@@ -157,8 +155,8 @@ Positive = Annotated[
 TestSize = Annotated[
     float | None,
     testing(
-        help="Share (0.3) or number (200) of rows to hold out for testing; 0: none. fit "
-        "holds out 0.25 by default, and saves a model of all rows."
+        help="Share (0.3) or number (200) of rows to hold out for testing; 0: none. "
+        "fit holds out 0.25 by default, and saves a model of all rows."
     ),
 ]
 TestFile = Annotated[
@@ -194,16 +192,16 @@ Intercept = Annotated[bool, classifier(help="Whether to fit an intercept.", meta
 Standardise = Annotated[
     bool,
     classifier(
-        help="Clip numbers far from the others, scale to variance 1 (and mean 0, unless "
-        "sparse).",
+        help="Clip numbers far from the others, scale to variance 1 (and mean 0, "
+        "unless sparse).",
         metavar="",
     ),
 ]
 ClassWeight = Annotated[
     str | None,
     classifier(
-        help="Weights of the classes: none (every row counts the same), balanced (every "
-        "class does), or auto, half-way between them. Default: auto."
+        help="Weights of the classes: none (every row counts the same), balanced "
+        "(every class does), or auto, half-way between them. Default: auto."
     ),
 ]
 Threshold = Annotated[
@@ -225,8 +223,8 @@ Costs = Annotated[
 Kernel = Annotated[
     str,
     classifier(
-        help="linear, or rbf for curved boundaries: exp(-gamma |x - z|^2), still with a "
-        "proof."
+        help="linear, or rbf for curved boundaries: exp(-gamma |x - z|^2), still with "
+        "a proof."
     ),
 ]
 AutomaticKernel = Annotated[
@@ -284,8 +282,8 @@ Decreasing = Annotated[
 InterceptCost = Annotated[
     float | None,
     known(
-        help="Cost of the intercept; inf: it is not regularised. Default: the size of a "
-        "typical feature.",
+        help="Cost of the intercept; inf: it is not regularised. Default: the size of "
+        "a typical feature.",
         metavar="NUMBER",
     ),
 ]
@@ -492,9 +490,7 @@ def option_of(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
-def check_choice(
-    option: str, value: str | None, allowed: Sequence[str]
-) -> str | None:
+def check_choice(option: str, value: str | None, allowed: Sequence[str]) -> str | None:
     """Return a value if it is allowed or None, with - where Python has _."""
     if value is None:
         return None

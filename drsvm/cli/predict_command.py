@@ -2,67 +2,99 @@
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
-from drsvm.cli.options import DataFile, FileOptions, ModelFile, Texts, output
+import typer
+
+from drsvm.cli import options as opt
 from drsvm.cli.screen import Payload, Screen
 
 EXAMPLES = """drsvm predict churn.drsvm new_customers.csv --output predictions.csv
 drsvm predict churn.drsvm new_customers.csv --probability --sort probability --keep name,branch
 drsvm predict churn.drsvm new_customers.csv --explain 3 --sort distance
 drsvm predict churn.drsvm last_year.csv --json
-zcat log.csv.gz | drsvm predict churn.drsvm - > predictions.csv"""
+zcat log.csv.gz | drsvm predict churn.drsvm - > predictions.csv"""  # noqa: E501
 
-
-def predict(
-    model: ModelFile,
-    file: DataFile,
-    options: FileOptions,
-    screen: Screen,
-    keep: Texts = output(
-        "Columns of the file to write next to the predictions, besides the ids: a,b,c, or repeat the option."
+Keep = Annotated[
+    opt.Texts,
+    opt.output(
+        help="Columns of the file to write next to the predictions, besides the ids: "
+        "a,b,c, or repeat the option.",
+        metavar="TEXT",
     ),
-    probability: bool = output(
-        "Also write probabilities: of the positive class, or of each of several. The predicted class has the "
-        "largest one.",
-        False,
+]
+Probability = Annotated[
+    bool,
+    opt.output(
         "--probability",
+        help="Also write probabilities: of the positive class, or of each of several. "
+        "The predicted class has the largest one.",
+        metavar="",
     ),
-    explain: int | None = output(
-        "Also write the largest reasons of each prediction, this many, and how far the row is from another prediction.",
+]
+Explain = Annotated[
+    int | None,
+    opt.output(
+        help="Also write the largest reasons of each prediction, this many, and how "
+        "far the row is from another prediction.",
         metavar="NUMBER",
         min=1,
     ),
-    sort: str | None = output(
-        "Sort by a column of the output: decisions and probabilities from the largest, others from the smallest. "
-        "Default: as in the file.",
+]
+Sort = Annotated[
+    str | None,
+    opt.output(
+        help="Sort by a column of the output: decisions and probabilities from the "
+        "largest, others from the smallest. Default: as in the file.",
         metavar="COLUMN",
     ),
-    output: Path | None = output(
-        "CSV file for the predictions. Default: print them.", metavar="OUT"
-    ),
+]
+PredictionFile = Annotated[
+    Path | None,
+    opt.output(help="CSV file for the predictions. Default: print them."),
+]
+
+
+def predict(
+    context: typer.Context,
+    model: opt.ModelFile,
+    file: opt.DataFile,
+    label: opt.Label = None,
+    format: opt.Format = None,
+    delimiter: opt.Delimiter = None,
+    header: opt.Header = None,
+    missing: opt.Missing = None,
+    missing_values: opt.MissingValues = None,
+    keep: Keep = None,
+    probability: Probability = False,
+    explain: Explain = None,
+    sort: Sort = None,
+    output: PredictionFile = None,
+    as_json: opt.AsJson = False,
 ) -> None:
-    """Apply a saved model to a file: predictions and decision values as CSV, and scores if the file has labels.
+    """Apply a saved model to a file: predictions as CSV, and scores if it has labels.
 
     Rows are numbered from 1, not counting the header, and have the ids that the
     training file had.
     """
-    from drsvm.cli import tasks as work
-    from drsvm.cli.files import STANDARD, check_outputs, csv_text
+    from drsvm.cli.command_files import STANDARD, check_outputs, csv_text
+    from drsvm.cli.training_rows import load_for_model
     from drsvm.utils.writing import write_files
 
-    output = None if output == STANDARD else output
+    screen: Screen = context.obj
+    if output == STANDARD:
+        output = None
     check_outputs([output], [model, file])
-    saved, dataset = work.load_for_model(
-        model, file, options, screen, keep=tuple(keep or ()), unlabelled=True
-    )
-    from drsvm.cli.predictions import (
-        Predictions,
-        sorted_by,
-    )  # not before: errors come quickly
+    options = opt.read_options(context.params, unlabelled=True)
+    saved, dataset = load_for_model(model, file, options, screen)
+    # Not before: errors come quickly.
+    from drsvm.cli.prediction_table import Predictions, sorted_by
 
     if probability and not hasattr(saved.model, "predict_proba"):
-        remedy = "train it again with drsvm fit, or with calibration='sigmoid'."
-        raise ValueError(f"{model}: has no probabilities: {remedy}")
+        raise ValueError(
+            f"{model}: has no probabilities: train it again with drsvm fit, or with "
+            "calibration='sigmoid'."
+        )
     predictions = Predictions(saved, dataset)
     screen.note(*predictions.notes())
     columns = sorted_by(predictions.columns(probability, explain), sort)
@@ -86,12 +118,11 @@ def predict(
 def _text(payload: Payload, legend: list[str]) -> str:
     from drsvm.estimators.scores import IF_NEW, by_class, interval_line, summary
 
-    counts = ", ".join(
-        f"{label} ({count:,})" for label, count in payload["predicted"].items()
-    )
-    lines = [f"{payload['rows']:,} rows, predicted {counts}", *legend]
-    if payload["scores"]:
-        figures = payload["scores"]
+    counts = payload["predicted"].items()
+    predicted = ", ".join(f"{label} ({count:,})" for label, count in counts)
+    lines = [f"{payload['rows']:,} rows, predicted {predicted}", *legend]
+    figures = payload["scores"]
+    if figures:
         lines += [summary(figures), interval_line(figures, IF_NEW), *by_class(figures)]
     if payload["output"]:
         lines.append(f"predictions in {payload['output']}")

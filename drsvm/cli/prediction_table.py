@@ -6,24 +6,22 @@ from dataclasses import replace
 import numpy as np
 
 from drsvm.audit.explanation import explain
+from drsvm.cli.class_labels import labels_for, unknown_label
 from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload
-from drsvm.cli.tasks import labels_for, rows_of, unknown_label
+from drsvm.cli.training_rows import rows_of
 from drsvm.estimators.scores import are_noise, predictions, scores
 from drsvm.persistence.model_files import SavedModel
 from drsvm.tables import Dataset
 from drsvm.tables.notes import what_is_new, what_was_clipped
 from drsvm.tables.preparation import as_in_file, cells_clipped, unseen_levels
 
-# rows from which on it is measured whether they have moved, and at most for that
-FEW = 30
-MANY = 2000
+# With fewer rows it is not measured whether they have moved; of more, some are drawn.
+MIN_ROWS_OF_SHIFT = 30
+MAX_ROWS_OF_SHIFT = 2000
 # Sorted from the largest value; also those of single classes
-DESCENDING = (
-    "decision",
-    "probability",
-)
+DESCENDING = ("decision", "probability")
 
 
 class Predictions:
@@ -39,155 +37,136 @@ class Predictions:
         truth = data.schema.truth_labels
         training = saved.metadata.get("training", {})
         self.classes = np.array(truth or known)
-        # Models that other tools have saved have none
+        # Models that other tools have saved have none.
         self.certificates = training.get("certificates", ())
         # With more than two classes a column each
         self.decisions = np.asarray(saved.model.decision_function(data.X))
         # Of the rows that have one; None if some are unknown
-        labels = labels_for(known, data)
-        if labels is None or not truth:
-            self.labels = labels
-        else:
-            self.labels = self.classes[labels.astype(int)]
+        self.labels = labels_for(known, data)
+        if self.labels is not None and truth:
+            self.labels = self.classes[self.labels.astype(int)]
         # The position of the positive one of two classes, to which decisions and
-        # probabilities refer.
+        # probabilities refer
+        self.place = 1
         names = [str(label) for label in known.tolist()]
-        positive = str(training.get("positive"))
-        self.place = names.index(positive) if positive in names else 1
+        if str(training.get("positive")) in names:
+            self.place = names.index(str(training["positive"]))
+        self.positive = None
         if len(known) == 2:
             self.positive = self.classes.tolist()[self.place]
-        else:
-            self.positive = None
 
     def notes(self) -> Iterator[str]:
-        n = self.data.shape[0]
-        yield from what_is_new(
-            unseen_levels(self.saved.model, self.data.schema, self.data.X), n
-        )
-        yield from what_was_clipped(
-            cells_clipped(self.saved.model.steps, self.data.schema, self.data.X)
-        )
-        if self.data.y is not None and self.labels is None:
-            unknown = unknown_label(self.data.y, self.saved.model.classes_)
-            yield f"no scores: the file has the label {unknown!r}, which the model was not trained on."
-        elif self.labels is not None and (lost := n - len(self.labels)):
-            if lost == 1:
-                words = "row has no label: it is"
-            else:
-                words = f"of {n:,} rows have no label: they are"
-            yield f"{lost:,} {words} predicted too; scores go without."
-        yield from self._about_movement()
-        known = [(one["gap"], one["tol"]) for one in self.certificates]
-        if n < 2 or len(known) != (
-            1 if self.decisions.ndim == 1 else self.decisions.shape[1]
-        ):
-            return
-        classes = self.classes[-len(known) :].astype(str)[
-            are_noise(self.decisions, known)
-        ]
-        if len(classes):
+        model = self.saved.model
+        data = self.data
+        n = data.shape[0]
+        yield from what_is_new(unseen_levels(model, data.schema, data.X), n)
+        yield from what_was_clipped(cells_clipped(model.steps, data.schema, data.X))
+        if data.y is not None and self.labels is None:
+            unknown = unknown_label(data.y, model.classes_)
             yield (
-                f"{', '.join(classes)} against the rest: {NOISE}."
-                if len(known) > 1
-                else f"{NOISE}."
+                f"no scores: the file has the label {unknown!r}, which the model was "
+                "not trained on."
             )
+        if self.labels is not None and len(self.labels) < n:
+            n_lost = n - len(self.labels)
+            words = "row has no label: it is"
+            if n_lost > 1:
+                words = f"of {n:,} rows have no label: they are"
+            yield f"{n_lost:,} {words} predicted too; scores go without."
+        yield from self._about_movement()
+        yield from self._about_noise()
 
     def _about_movement(self) -> Iterator[str]:
+        """Say if the rows have moved since the test of the model."""
         from drsvm.audit.shift import shift_between
 
         audit = self.saved.audit
         n = self.data.shape[0]
-        if audit is None or n < FEW:
+        if audit is None or n < MIN_ROWS_OF_SHIFT:
             return
-        rows = np.random.default_rng(0).permutation(n)[:MANY]
-        new = audit.seen(rows_of(self.data.X, rows))
-        shift = shift_between(audit.rows.some(slice(0, MANY), []), new, 0.95, 0)
+        rows = np.random.default_rng(0).permutation(n)[:MAX_ROWS_OF_SHIFT]
+        before = audit.rows.some(slice(0, MAX_ROWS_OF_SHIFT), [])
+        after = audit.seen(rows_of(self.data.X, rows))
+        shift = shift_between(before, after, 0.95, 0)
         if shift.more_than_chance:
-            figures = (
-                f"by {shift.moved:.2g}, and chance explains {shift.moved_by_chance:.2g}"
+            yield (
+                "the rows have moved since the test of the model (by "
+                f"{shift.moved:.2g}, and chance explains {shift.moved_by_chance:.2g}): "
+                "see drsvm drift."
             )
-            yield f"the rows have moved since the test of the model ({figures}): see drsvm drift."
+
+    def _about_noise(self) -> Iterator[str]:
+        """Name the classifiers whose decision values differ too little to be ranked."""
+        known = [(one["gap"], one["tol"]) for one in self.certificates]
+        n_columns = 1 if self.decisions.ndim == 1 else self.decisions.shape[1]
+        if self.data.shape[0] < 2 or len(known) != n_columns:
+            return
+        classes = self.classes[-len(known) :].astype(str)
+        constant = classes[are_noise(self.decisions, known)]
+        if len(constant) == 0:
+            return
+        if len(known) > 1:
+            yield f"{', '.join(constant)} against the rest: {NOISE}."
+        else:
+            yield f"{NOISE}."
 
     def columns(self, probability: bool, n_reasons: int | None = None) -> Columns:
-        """Return the number of the row, the columns of the file, and the predictions, under distinct names."""
-        single = self.decisions.ndim == 1
-        if single and self.place == 0:
-            shown = -self.decisions
-        else:
-            shown = self.decisions
-        new = {
-            "prediction": predictions(self.decisions, self.classes),
-            **self._by_class("decision", shown),
-        }
+        """Return the number of the row, the columns of the file, and the predictions.
+
+        New columns whose names are taken have a prefix.
+        """
+        is_binary = self.decisions.ndim == 1
+        shown = self.decisions
+        if is_binary and self.place == 0:
+            shown = -shown
+        new = {"prediction": predictions(self.decisions, self.classes)}
+        new |= self._by_class("decision", shown)
         if probability:
             chances = self.saved.model.predict_proba(self.data.X)
-            new |= self._by_class(
-                "probability", chances[:, self.place] if single else chances
-            )
-        new |= {} if n_reasons is None else self._reasons(n_reasons)
+            if is_binary:
+                chances = chances[:, self.place]
+            new |= self._by_class("probability", chances)
+        if n_reasons is not None:
+            new |= self._reasons(n_reasons)
         if self.labels is not None:
-            new["label"] = self.labels
-            if (
-                self.data.labelled is not None and not self.data.labelled.all()
-            ):  # rows without a label have None
-                new["label"] = np.full(len(self.data.labelled), None, dtype=object)
-                new["label"][self.data.labelled] = self.labels
+            new["label"] = self._labels_of_all_rows()
         kept = self.data.kept
-        new = {
-            name if name not in kept else f"drsvm_{name}": values
-            for name, values in new.items()
-        }
-        return {
-            "row" if "row" not in kept else "drsvm_row": self.data.rows + 1,
-            **kept,
-            **new,
-        }
+        columns = {_free_name("row", kept): self.data.rows + 1, **kept}
+        for name, values in new.items():
+            columns[_free_name(name, kept)] = values
+        return columns
+
+    def _labels_of_all_rows(self) -> np.ndarray:
+        """Return the labels, None where a row has none."""
+        labelled = self.data.labelled
+        if labelled is None or labelled.all():
+            return self.labels
+        labels = np.full(len(labelled), None, dtype=object)
+        labels[labelled] = self.labels
+        return labels
 
     def _reasons(self, n_reasons: int) -> Columns:
-        """Return how far each row is from the boundary and, without a kernel, its largest reasons."""
+        """Return the distances to the boundary and, without a kernel, the reasons."""
         model = self.saved.model
         schema = self.data.schema
-        if self.positive is None:
-            positive = None
-        else:
+        positive = None
+        if self.positive is not None:
             positive = model.classes_[self.place]
         found = explain(model, self.data.X, positive=positive)
-        reasons: Columns = {}
-        if hasattr(model[-1], "coef_") and schema.kind == "sparse":
-            names = [
-                f"feature {schema.index_base + place}"
-                for place in range(schema.n_features)
-            ]
-            reasons["reasons"] = replace(found, features=names).reasons(n_reasons)
-        elif hasattr(model[-1], "coef_"):
-            columns = schema.columns
-            reasons["reasons"] = found.reasons(
-                n_reasons, lambda j, value: as_in_file(schema, columns[j], value)
-            )
-        return {"distance": found.distance, **reasons}
+        columns: Columns = {"distance": found.distance}
+        if not hasattr(model[-1], "coef_"):
+            return columns
+        if schema.kind == "sparse":
+            first = schema.index_base
+            names = [f"feature {first + place}" for place in range(schema.n_features)]
+            columns["reasons"] = replace(found, features=names).reasons(n_reasons)
+            return columns
 
-    def legend(self, probability: bool, explained: bool) -> list[str]:
-        """Return what the columns mean that were asked for."""
-        lines = []
-        positive = self.positive
-        if probability and positive is not None:
-            lines.append(
-                f"probability: that of {positive}, above one half exactly where it is predicted"
-            )
-        if explained and hasattr(self.saved.model[-1], "coef_"):
-            lines.append(
-                "distance: the smallest shift of the prepared columns that turns the prediction"
-            )
-            what = "the prediction" if positive is None else positive
-            lines.append(f"reasons: what speaks for {what} (+) and against it (-)")
-        elif explained:
-            lines.append(
-                "distance: no shorter shift of the prepared columns turns the prediction"
-            )
-            lines.append(
-                "reasons: none, since a classifier with a kernel has no weights of columns"
-            )
-        return lines
+        def shown(place: int, value: float) -> str:
+            return as_in_file(schema, schema.columns[place], value)
+
+        columns["reasons"] = found.reasons(n_reasons, shown)
+        return columns
 
     def _by_class(self, name: str, values: np.ndarray) -> Columns:
         if values.ndim == 1:
@@ -197,46 +176,72 @@ class Predictions:
             for label, column in zip(self.classes.tolist(), values.T, strict=True)
         }
 
+    def legend(self, probability: bool, explained: bool) -> list[str]:
+        """Return what the columns mean that were asked for."""
+        lines = []
+        positive = self.positive
+        if probability and positive is not None:
+            lines.append(
+                f"probability: that of {positive}, above one half exactly where it is "
+                "predicted"
+            )
+        if explained and hasattr(self.saved.model[-1], "coef_"):
+            what = "the prediction" if positive is None else positive
+            lines += [
+                "distance: the smallest shift of the prepared columns that turns the "
+                "prediction",
+                f"reasons: what speaks for {what} (+) and against it (-)",
+            ]
+        elif explained:
+            lines += [
+                "distance: no shorter shift of the prepared columns turns the "
+                "prediction",
+                "reasons: none, since a classifier with a kernel has no weights of "
+                "columns",
+            ]
+        return lines
+
     def summary(self) -> Payload:
-        labels, counts = np.unique(
-            predictions(self.decisions, self.classes), return_counts=True
-        )
-        if self.data.labelled is None:
+        predicted = predictions(self.decisions, self.classes)
+        labels, counts = np.unique(predicted, return_counts=True)
+        found = None
+        if self.labels is not None:
             judged = self.decisions
-        else:
-            judged = self.decisions[self.data.labelled]
+            if self.data.labelled is not None:
+                judged = judged[self.data.labelled]
+            found = scores(judged, self.labels, self.classes, new_rows=True)
         return {
             "rows": self.data.shape[0],
             "classes": self.classes,
             "positive": self.positive,
             "predicted": dict(zip(labels.tolist(), counts.tolist(), strict=True)),
-            "scores": None
-            if self.labels is None
-            else scores(judged, self.labels, self.classes, new_rows=True),
+            "scores": found,
         }
 
 
+def _free_name(name: str, taken: Columns) -> str:
+    return f"drsvm_{name}" if name in taken else name
+
+
 def sorted_by(columns: Columns, by: str | None) -> Columns:
-    """Return columns sorted by one of them: decisions and probabilities from the largest, others from the smallest."""
+    """Return columns sorted by one of them.
+
+    Decisions and probabilities are sorted from the largest, others from the smallest.
+    """
     if by is None:
         return columns
     if by not in columns:
-        if by.startswith("probability"):
-            hint = "; add --probability"
-        else:
-            hint = ""
+        hint = "; add --probability" if by.startswith("probability") else ""
         raise ValueError(
-            f"--sort {by}: there is no such column in the output: {', '.join(columns)}{hint}."
+            f"--sort {by}: there is no such column in the output: "
+            f"{', '.join(columns)}{hint}."
         )
     values = np.asarray(columns[by])
-    # labels with gaps cannot be compared
     if values.dtype == object:
+        # Labels with gaps cannot be compared.
         values = values.astype(str)
-    else:
-        values = values
-    descending = (
-        by.removeprefix("drsvm_").partition("_")[0] in DESCENDING
-        and values.dtype.kind == "f"
-    )
-    order = np.argsort(-values if descending else values, kind="stable")
+    what = by.removeprefix("drsvm_").partition("_")[0]
+    if what in DESCENDING and values.dtype.kind == "f":
+        values = -values
+    order = np.argsort(values, kind="stable")
     return {name: np.asarray(column)[order] for name, column in columns.items()}

@@ -231,7 +231,7 @@ def corrected_command(
 
 
 def _replaced(words: list[str], option: str, old: str, new: str) -> list[str]:
-    """Return words in which a value of an option is replaced, or removed if new is ""."""
+    """Return words with a new value of an option, or without the old one."""
     changed: list[str] = []
     is_there = False
     waiting = iter(words)

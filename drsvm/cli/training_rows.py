@@ -220,8 +220,8 @@ def load_for_model(
         schema = opened.metadata().get("schema")
         if not isinstance(schema, dict):
             raise ValueError(
-                f"{model}: does not describe its data files; use a model saved by drsvm "
-                "fit."
+                f"{model}: does not describe its data files; use a model saved by "
+                "drsvm fit."
             )
         dataset = read_from(
             file, lambda path: read_like(path, Schema(**schema), options)

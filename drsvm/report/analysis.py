@@ -12,7 +12,6 @@ from sklearn.base import ClassifierMixin
 from drsvm.audit.label_scores import LabelIssues
 from drsvm.audit.worst_case import worst_case_risk
 from drsvm.audit.worst_distribution import WorstCaseDistribution
-from drsvm.estimators.importances import importances
 from drsvm.estimators.scores import (
     are_noise,
     column_deviations,
@@ -22,6 +21,7 @@ from drsvm.estimators.scores import (
 )
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.result import Result
+from drsvm.report.column_importances import column_importances
 from drsvm.report.inputs import Figures, Material, results_of
 from drsvm.report.verdict import (
     CARRIES,
@@ -228,7 +228,7 @@ class Analysis:
         if material.curved:
             X, y, held_out = self.judged
             if held_out:
-                self.importances = importances(
+                self.importances = column_importances(
                     material.classifier, X, y, material.columns
                 )
             self.carriers = important(self.importances or {})[:CARRIERS]

@@ -24,7 +24,7 @@ def few_trees(monkeypatch):
 def no_trial_of_kernels(monkeypatch, request):
     """Take linear classifiers without a comparison with a kernel, except in the tests of that."""
     if not request.module.__name__.endswith(("test_kernel_choice", "test_truth")):
-        monkeypatch.setattr("drsvm.cli.kernel_choice.MAX_ROWS", 0)
+        monkeypatch.setattr("drsvm.cli.choose_kernel.MAX_ROWS", 0)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from thorough import LONG
 import drsvm
 from drsvm.compiled.compiling import NOTICE
 
-COMMANDS = ("fit", "predict", "export", "audit", "drift", "labels", "compare", "report")
+COMMANDS = ("fit", "predict", "export", "audit", "drift", "labels", "report")
 
 
 def test_version_and_help(drsvm_command, error_of):

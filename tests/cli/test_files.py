@@ -158,12 +158,10 @@ def test_outputs_that_cannot_be_written(error_of, table, tmp_path, monkeypatch):
         (tmp_path, "is a folder"),
     ):
         assert expected in error_of("fit", table, "--model", output)
-    assert "must end in .png" in error_of(
-        "compare", table, "--plot", tmp_path / "p.bmp"
-    )
+    assert "must end in .png" in error_of("labels", table, "--plot", tmp_path / "p.bmp")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "pip install matplotlib" in error_of(
-        "compare", table, "--plot", tmp_path / "p.png"
+        "labels", table, "--plot", tmp_path / "p.png"
     )
 
 

@@ -20,11 +20,10 @@ COMMANDS = {
     "audit": ("audit", "MODEL", "TABLE", "--csv", "OUT.csv", "--plot", "OUT.svg"),
     "drift": ("drift", "MODEL", "TABLE", "--csv", "OUT.csv", "--plot", "OUT.svg"),
     "labels": ("labels", "TABLE", "--csv", "OUT.csv"),
-    "compare": ("compare", "TABLE", "--solvers", "interior-point", "--plot", "OUT.png"),
     "report": ("report", "TABLE", "--output", "OUT.json"),
 }
 
-SLOW = ("compare", "report")
+SLOW = ("report",)
 
 
 def sends_signal(monkeypatch, owner, name, before=False):
@@ -113,7 +112,6 @@ def app(args, prog_name):
     sys.exit(0)
 
 sys.modules["drsvm.cli.app"] = types.SimpleNamespace(app=app)
-sys.modules["drsvm.cli.screen"] = types.SimpleNamespace(ARGUMENTS=types.SimpleNamespace(set=print))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 atexit.register(signal.raise_signal, signal.SIGINT)
 drsvm.cli.main()

@@ -7,7 +7,7 @@ import pytest
 from cli_tables import write_csv
 from sklearn.datasets import dump_svmlight_file, make_circles
 
-from drsvm.cli import kernel_choice
+from drsvm.cli import choose_kernel
 from drsvm.estimators.scores import auc_parts
 from drsvm.persistence import load_metadata
 
@@ -79,8 +79,8 @@ def test_a_perfect_kernel_is_taken_beside_a_constant_classifier():
     codes = np.arange(100) % 2
     constant = auc_parts(np.zeros(100), codes)
     perfect = auc_parts(codes.astype(float), codes)
-    assert kernel_choice._judged(constant, perfect, codes)["kernel"] == "rbf"
-    assert kernel_choice._judged(constant, constant, codes)["kernel"] == "linear"
+    assert choose_kernel._compared(constant, perfect, codes)["kernel"] == "rbf"
+    assert choose_kernel._compared(constant, constant, codes)["kernel"] == "linear"
 
 
 def test_the_order_of_the_rows_does_not_matter(answer_of, tmp_path):
@@ -123,7 +123,7 @@ def test_texts_get_a_linear_classifier_without_a_trial(answer_of, tmp_path):
 def test_options_about_weights_and_many_rows_need_no_trial(
     answer_of, tmp_path, monkeypatch, options, obstacle
 ):
-    monkeypatch.setattr(kernel_choice, "MAX_ROWS", 200)
+    monkeypatch.setattr(choose_kernel, "MAX_ROWS", 200)
     answer = answer_of("fit", rings(tmp_path / "rings.csv"), *options)
     assert (
         answer["choice"]["words"] == f"linear: no kernel is tried {obstacle}"

@@ -8,7 +8,7 @@ from cli_tables import rows, write_csv
 from sklearn.datasets import make_circles
 
 import drsvm
-from drsvm.cli.tasks import positive_class
+from drsvm.cli.class_labels import positive_class
 from drsvm.persistence import load_model
 from drsvm.tables.values import Coded, labels_of
 
@@ -153,7 +153,7 @@ def test_what_does_not_go_with_a_kernel(error_of, rings, options, words):
 
 
 def test_help_has_words_in_place_of_types(drsvm_command):
-    for command in ("fit", "predict", "audit", "labels", "report", "compare", "export"):
+    for command in ("fit", "predict", "audit", "labels", "report", "export"):
         shown = drsvm_command(command, "--help")[1]
         options = [
             line

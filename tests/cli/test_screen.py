@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cli_tables import rows, write_csv
 
-from drsvm.cli.screen import ARGUMENTS, corrected_command, in_options
+from drsvm.cli.screen import corrected_command, in_options
 from drsvm.utils.messages import Message, Parameter
 
 
@@ -29,10 +29,6 @@ def test_names_in_brackets_are_not_markup(drsvm_command, tmp_path, monkeypatch):
     )
     code, out, _ = drsvm_command("report", table, "--output", folder / "r.html")
     assert code == 0 and f"report written to {folder / 'r.html'}" in out
-    code, out, _ = drsvm_command(
-        "compare", table, "--solvers", "auto", "--positive", "[red]"
-    )
-    assert code == 0 and "positive: [red]" in out
 
 
 def test_bad_files_as_json(drsvm_command, tmp_path):
@@ -81,12 +77,9 @@ def test_warnings_of_the_library_name_options(answer_of, table):
     ],
 )  # fmt: skip
 def test_corrected_commands(given, fix, expected):
-    token = ARGUMENTS.set(tuple(shlex.split(given)))
-    try:
-        assert corrected_command([fix]) == f"drsvm {expected}"
-        assert corrected_command([]) is None
-    finally:
-        ARGUMENTS.reset(token)
+    arguments = shlex.split(given)
+    assert corrected_command(arguments, [fix]) == f"drsvm {expected}"
+    assert corrected_command(arguments, []) is None
 
 
 def test_parameters_in_messages_are_options():

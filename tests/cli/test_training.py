@@ -5,9 +5,9 @@ import pytest
 from cli_tables import rows, write_table
 from thorough import LONG
 
-from drsvm.cli import tasks as work
+from drsvm.cli import training_rows
+from drsvm.cli.fit_and_test import PreparedFold, PreparedSearch
 from drsvm.cli.screen import Screen
-from drsvm.cli.training import PreparedFold, PreparedSearch
 from drsvm.tables import ReadOptions
 
 
@@ -63,7 +63,7 @@ def test_without_time_there_are_no_figures_of_useless_classifiers(
 def parts_of(tmp_path, lines, header="a,town,label"):
     path = tmp_path / "table.csv"
     path.write_text(header + "\n" + "\n".join(lines) + "\n")
-    return work.load_parts(path, ReadOptions(label="label"), Screen())
+    return training_rows.load_parts(path, ReadOptions(label="label"), Screen())
 
 
 def test_a_fold_knows_only_its_training_rows(tmp_path):
@@ -71,7 +71,7 @@ def test_a_fold_knows_only_its_training_rows(tmp_path):
     lines = [f"{k % 7},{'Rome' if k % 3 else 'Oslo'},{k % 2}" for k in range(40)]
     lines += [f"{1000 + k},Bonn,{k % 2}" for k in range(10)]
     parts = parts_of(tmp_path, lines)
-    prepared = work.prepared(parts, standardise=True)
+    prepared = training_rows.prepare(parts, standardise=True)
     assert prepared.names == ["a", "town=Bonn", "town=Oslo", "town=Rome"]
     fold = PreparedFold(0, np.arange(40), np.arange(40, 50), parts.X, prepared.steps)
     train, test = fold.rows(prepared.X)
@@ -101,7 +101,7 @@ def test_a_search_scores_prepared_folds(tmp_path):
         for k in range(90)
     ]
     parts = parts_of(tmp_path, lines)
-    prepared = work.prepared(parts, standardise=True)
+    prepared = training_rows.prepare(parts, standardise=True)
     search = search_of(parts, prepared).fit(prepared.X, parts.y)
     assert 0.5 < search.best_score_ <= 1 and search.n_splits_ == 3
     if LONG:

@@ -120,10 +120,10 @@ def world(request, tmp_path_factory, one_command):
 
 def remember_choices(monkeypatch) -> None:
     """Let the second of two commands take the kernel that the first has chosen for the same rows."""
-    from drsvm.cli import kernel_choice
+    from drsvm.cli import choose_kernel
 
     known = {}
-    choose = kernel_choice.choose
+    choose = choose_kernel.choose_kernel
 
     def remembered(*given):
         X = given[4]
@@ -131,8 +131,8 @@ def remember_choices(monkeypatch) -> None:
             known[X.tobytes()] = choose(*given)
         return known[X.tobytes()]
 
-    monkeypatch.setattr(kernel_choice, "choose", remembered)
-    monkeypatch.setattr("drsvm.cli.training.choose", remembered)
+    monkeypatch.setattr(choose_kernel, "choose_kernel", remembered)
+    monkeypatch.setattr("drsvm.cli.fit_and_test.choose_kernel", remembered)
 
 
 def said(monkeypatch, *arguments) -> tuple[str, str]:
