@@ -10,13 +10,13 @@ cannot shift. A bound above 0 for all of them requires v_j = 0, which rounding r
 gives. The bound is therefore stated, also where radius and ridge leave weights nearly
 free and this makes it better, for classifiers with
 
-    Σ_j s_j |w_j| ≤ B  (over the free weights), so that  Σ_j w_j v_j ≤ B max_j |v_j| / s_j
+    Σ_j s_j |w_j| ≤ B,    so that    Σ_j w_j v_j ≤ B max_j |v_j| / s_j
 
-where s_j is the root mean square of feature j, and B is a fixed number that is far
-larger than any sensible classifier needs: the sum limits the typical size of decision
-values, for which 1 is the natural scale. It does not depend on the units of the
-features, nor on the classifier that was found, unless that is so large that it needs a
-larger B.
+over the free weights, where s_j is the root mean square of feature j, and B is a fixed
+number that is far larger than any sensible classifier needs: the sum limits the typical
+size of decision values, for which 1 is the natural scale. It does not depend on the
+units of the features, nor on the classifier that was found, unless that is so large
+that it needs a larger B.
 """
 
 import math

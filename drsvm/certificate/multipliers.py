@@ -132,7 +132,7 @@ class Multipliers(ABC):
             self.shrink(1.0, one / other)
 
     def cancel_sums(self, free: np.ndarray) -> None:
-        """Change multipliers such that v_j = 0 at free features, if this is possible."""
+        """Change multipliers such that v_j = 0 at free features, where possible."""
 
 
 class ArrayMultipliers(Multipliers):
@@ -287,7 +287,7 @@ class ArrayMultipliers(Multipliers):
         return matrix
 
     def _sums_to_cancel(self, columns) -> np.ndarray:
-        """Return v_j of some columns in units of their sizes, and v_0 if it must be 0."""
+        """Return v_j / s_j for some columns of size s_j, and v_0 if it must be 0."""
         problem = self.problem
         signed = (self.alpha - self.beta) * problem.signs
         v = compensated_transposed_dot(problem.X, signed)[0][columns]

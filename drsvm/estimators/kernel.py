@@ -29,9 +29,9 @@ from drsvm.estimators.kernel_problems import (
 from drsvm.estimators.placement import check_remote_features, on_engine
 from drsvm.estimators.solving import FitTask, solve_problems
 from drsvm.problem.backends import ForGpu, backend_of, engine_of, to_numpy
+from drsvm.problem.feature_space import rows_of_functions
 from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import KernelFunction
-from drsvm.problem.kernel_rows import rows_of_functions
 from drsvm.problem.result import Results, Status
 from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.landmark_solver import Landmarks

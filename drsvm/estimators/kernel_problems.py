@@ -38,9 +38,10 @@ from drsvm.estimators.fit_data import FitData, RemoteFit
 from drsvm.estimators.regularisation import ball_by_rule, pilot_time
 from drsvm.problem import kernel_functions as functions
 from drsvm.problem.backends import ForGpu, to_numpy
+from drsvm.problem.feature_space import in_feature_space
 from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import KernelFunction, squared_norms
-from drsvm.problem.kernel_rows import FunctionRows, KernelRows, in_feature_space
+from drsvm.problem.kernel_rows import FunctionRows, KernelRows
 from drsvm.problem.memory_rows import MemoryRows, scaled_columns
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Status

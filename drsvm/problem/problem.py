@@ -1,7 +1,7 @@
 """One binary problem: data and parameters, checked once and frozen.
 
-    minimise over w, b, λ     ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0) + (c/2) ‖w‖₂²
-    subject to                ‖(w/a, b/a_0)‖_q ≤ λ,   s_j w_j ≥ 0 where s_j = ±1
+    minimise over w, b, λ   ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0) + (c/2) ‖w‖₂²
+    subject to              ‖(w/a, b/a_0)‖_q ≤ λ,   s_j w_j ≥ 0 where s_j = ±1
 
 with the margins m_i = y_i (w·x_i + b), the radius ε, the flip costs κ, the ridge
 coefficient c, the sample weights π, the costs a of a shift of each feature, the cost
@@ -356,7 +356,7 @@ class Problem:
         return self.with_checked(rows=rows)
 
     def in_memory(self) -> "Problem":
-        """Return the problem with rows that compiled code can read: views are copied."""
+        """Return the problem with rows that compiled code reads: views are copied."""
         if not self.rows.readable:
             return self
         X = in_memory(self.X)
@@ -424,7 +424,7 @@ class Problem:
 
     @property
     def trusted_features(self) -> np.ndarray:
-        """Mask of the features that cannot shift, whose weights are outside the norm."""
+        """Mask of features that cannot shift, whose weights are outside the norm."""
         if self.feature_cost is None:
             return np.zeros(self.n_features, dtype=bool)
         return np.isinf(self.feature_cost)

@@ -28,8 +28,8 @@ from drsvm.engines.gpu import gpu_engine as engine
 from drsvm.engines.gpu import gpu_rows as gpu_rows
 from drsvm.engines.gpu.device import GpuError, cupy
 from drsvm.problem.backends import ForGpu, to_numpy
+from drsvm.problem.feature_space import in_feature_space, rows_of_functions
 from drsvm.problem.kernel_functions import Laplacian, Linear, Polynomial, Rbf
-from drsvm.problem.kernel_rows import in_feature_space, rows_of_functions
 
 pytestmark = pytest.mark.gpu
 
@@ -337,7 +337,7 @@ def many_rows(request, monkeypatch):
     """
     if request.param == "in tiles":
         monkeypatch.setattr("drsvm.problem.kernel_rows.MAX_STORED", 100)
-        monkeypatch.setattr("drsvm.problem.kernel_rows.PAIRS_FOR_CENTRE", 200_000)
+        monkeypatch.setattr("drsvm.problem.feature_space.PAIRS_FOR_CENTRE", 200_000)
         monkeypatch.setattr(gpu_rows, "TILE_ROWS", 64)
         monkeypatch.setattr(gpu_rows, "TILE_COLUMNS", 100)
 

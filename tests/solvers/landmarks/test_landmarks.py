@@ -11,6 +11,7 @@ from sklearn.kernel_approximation import Nystroem
 from thorough import for_each
 
 from drsvm import Problem, certify, radius_max, solve
+from drsvm.problem.feature_space import in_feature_space
 from drsvm.problem.kernel_functions import (
     Given,
     Laplacian,
@@ -19,7 +20,7 @@ from drsvm.problem.kernel_functions import (
     Precomputed,
     Rbf,
 )
-from drsvm.problem.kernel_rows import KernelRows, in_feature_space
+from drsvm.problem.kernel_rows import KernelRows
 from drsvm.solvers.landmarks import landmark_solver as solver
 from drsvm.solvers.landmarks.span import Span
 from drsvm.utils.clock import TimeLimit

@@ -9,8 +9,9 @@ from drsvm import Status, WassersteinKernelSVC, solve
 from drsvm.defaults.out_of_fold import out_of_fold
 from drsvm.defaults.radius_rule import automatic
 from drsvm.problem import kernel_rows
+from drsvm.problem.feature_space import in_feature_space
 from drsvm.problem.kernel_functions import Rbf
-from drsvm.problem.kernel_rows import FunctionRows, in_feature_space
+from drsvm.problem.kernel_rows import FunctionRows
 from drsvm.utils.clock import TimeLimit
 
 BALL = {
