@@ -25,7 +25,7 @@ from drsvm.utils.parallel import available_cores, over, slices
 
 THREAD_WORK = 50_000  # fewest stored entries that make another thread worthwhile
 # Cores are not equally fast at all times: threads take several shares of the rows, each
-# with at least so many stored entries, one after the other.
+# with at least this many stored entries, one after the other.
 SHARES_PER_THREAD = 4
 SHARE_WORK = 500_000
 # With fewer features, the d-sized system is used even if there are fewer rows: it is
@@ -46,9 +46,9 @@ def is_wide(problem: Problem) -> bool:
     there as a row.
     """
     n, d = problem.rows.shape
-    return (
-        n < d and d > WIDE_FROM and len(free_features(problem)) <= min(MAX_FREE, d - n)
-    )
+    if n >= d or d <= WIDE_FROM:
+        return False
+    return len(free_features(problem)) <= min(MAX_FREE, d - n)
 
 
 def free_features(problem: Problem) -> np.ndarray:
@@ -58,53 +58,58 @@ def free_features(problem: Problem) -> np.ndarray:
     return np.flatnonzero(np.isinf(problem.feature_cost))
 
 
+def part_of(share: Share, rows: slice) -> Share:
+    """Return what is known about some of the rows, from the beginning of a tile on.
+
+    A view of rows stays as it is.
+    """
+    data = share.data
+    indptr = share.indptr
+    if indptr is not None:
+        indptr = indptr[rows.start : rows.stop + 1]
+    elif not isinstance(data, RowView):
+        data = data[rows]
+    return share._replace(
+        data=data,
+        indptr=indptr,
+        signs=share.signs[rows],
+        weights=share.weights[rows],
+        # One number for all rows, or an array
+        flips=share.flips[rows] if np.ndim(share.flips) else share.flips,
+        kappa=share.kappa[rows] if np.ndim(share.kappa) else share.kappa,
+        state=share.state[tiles_of(rows)],
+    )
+
+
+def tiles_of(rows: slice) -> slice:
+    return slice(rows.start // TILE, math.ceil(rows.stop / TILE))
+
+
 @dataclass(eq=False)
 class _Thread:
     """The rows of one thread, its buffers, and the sums that it returns."""
 
     number: int
-    first: int
-    last: int
-    share: Share
+    rows: slice
+    share: Share  # of its rows or, if these are a view, of all rows
     buffers: Buffers
     totals: np.ndarray
     rates: Rates
 
     def blocks(self) -> Iterator[tuple[slice, Share]]:
-        """Yield the rows with what is known about them: all at once, or block by block if they are a view."""
+        """Yield its rows with what is known about them: block by block if they are a view, else all at once."""
         view = self.share.data
         if not isinstance(view, RowView):
-            yield slice(self.first, self.last), self.share
+            yield self.rows, self.share
             return
         size = BLOCK * max(1, VIEW_BYTES // (8 * BLOCK * view.shape[1]))
-        for block in slices(self.last - self.first, size):
-            rows = slice(self.first + block.start, self.first + block.stop)
+        first = self.rows.start
+        for block in slices(self.rows.stop - first, size):
+            rows = slice(first + block.start, first + block.stop)
             data = np.ascontiguousarray(view[rows])
-            # As in a problem: kernels are compiled for read-only rows
+            # As in a problem: functions are compiled for read-only rows
             data.flags.writeable = False
-            yield (
-                rows,
-                self.share._replace(
-                    data=data, **_of_slice(self.share._asdict(), block)
-                ),
-            )
-
-
-def _of_slice(known: dict[str, np.ndarray], rows: slice) -> dict[str, np.ndarray]:
-    """Return what kernels take of the vectors and the state of some rows.
-
-    Some may be one number for all rows.
-    """
-    vectors = {name: known[name] for name in ("signs", "weights", "flips", "kappa")}
-    chosen = {
-        name: values[rows] if np.ndim(values) else values
-        for name, values in vectors.items()
-    }
-    return chosen | {"state": known["state"][_tiles(rows)]}
-
-
-def _tiles(rows: slice) -> slice:
-    return slice(rows.start // TILE, math.ceil(rows.stop / TILE))
+            yield rows, part_of(self.share, rows)._replace(data=data)
 
 
 def _sums(values: list[tuple[float, ...]]) -> list[float]:
@@ -116,32 +121,30 @@ def room_for(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
     """Return an array of floats, in memory or in a file that disappears together with the array."""
     if folder is None:
         return np.empty(shape)
-    size = 8 * int(np.prod(shape))
     with tempfile.TemporaryFile(dir=folder, prefix="drsvm-") as file:
-        if hasattr(
-            os, "posix_fallocate"
-        ):  # so that a full disk is an error now, and no crash later
-            os.posix_fallocate(file.fileno(), 0, size)
-        return np.memmap(file, dtype=np.float64, mode="r+", shape=shape).view(
-            np.ndarray
-        )
+        # Where the system can, the space is taken now: a full disk is then an error
+        # here, and no crash later.
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, 8 * math.prod(shape))
+        mapped = np.memmap(file, dtype=np.float64, mode="r+", shape=shape)
+        return mapped.view(np.ndarray)
 
 
 def buffers_for(n_linear: int, n_transposed: int, *, sparse: bool) -> Buffers:
     """Return memory for the passes of one thread, which may transpose `n_transposed` features."""
-    # scattered sums lie together
     if sparse:
+        # The four sums of a feature, which is anywhere, lie together.
         block = np.zeros((n_linear, 4)).T
     else:
         block = np.zeros((4, n_linear))
-    room = (
-        np.empty(TILE),
-        np.zeros((4, TILE)),
-        np.empty((2, TILE)),
-        np.empty((n_transposed, TILE)),
-        np.empty((4, TILE)),
+    return Buffers(
+        changes=np.empty(TILE),
+        coefficients=np.zeros((4, TILE)),
+        rates=np.empty((2, TILE)),
+        transposed=np.empty((n_transposed, TILE)),
+        scaled=np.empty((4, TILE)),
+        block=block,
     )
-    return Buffers(*room, block)
 
 
 _NO_CORRECTION = np.empty((0, 4, TILE))
@@ -161,60 +164,48 @@ class CpuEngine(Engine):
         state_folder: str | None = None,
         *,
         may_be_wide: bool = True,
-        state: np.ndarray
-        | None = None,  # that of another run on the rows, which is shared
+        # That of another run on the rows, which is shared
+        state: np.ndarray | None = None,
     ):
         self.n_features = problem.n_features
         self.n_linear = problem.n_features + problem.fit_intercept
         wide = may_be_wide and is_wide(problem)
         self.rows = in_fastest_form(in_memory(problem.X) if wide else problem.X)
         n, d = problem.rows.shape
-        stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
+        stored = problem.rows.stored
         self.small = stored < THREAD_WORK
-        self.n_threads = max(
-            1,
-            min(
-                n_threads or available_cores(),
-                stored // THREAD_WORK,
-                math.ceil(n / TILE),
-            ),
-        )
+        worthwhile = min(stored // THREAD_WORK, math.ceil(n / TILE))
+        self.n_threads = max(1, min(n_threads or available_cores(), worthwhile))
+        weights = problem.sample_weight
         kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
-        vectors = {
-            "signs": problem.signs,
-            "weights": problem.sample_weight,
-            "flips": 1.0 * flips,
-            "kappa": kappa,
-        }
-        self.mass = float(problem.sample_weight.sum())
-        self.weight = 2.0 * self.mass + float(
-            problem.sample_weight @ np.broadcast_to(vectors["flips"], n)
-        )
+        flips = 1.0 * flips
+        self.mass = float(weights.sum())
+        self.weight = 2.0 * self.mass + float(weights @ np.broadcast_to(flips, n))
         self._state_folder = state_folder
         if state is None:
-            self._state = room_for((math.ceil(n / TILE), 6, TILE), state_folder)
-        else:
-            self._state = state
-        # the corrected direction
+            state = room_for((math.ceil(n / TILE), 6, TILE), state_folder)
+        self._state = state
+        # The corrected direction: of the samples, and in (w, b, λ)
         self._corrections = _NO_CORRECTION
         self._step = NO_STEP
-        vectors["state"] = self._state
+        if self.rows.is_sparse:
+            entries = unsigned_parts(self.rows.X)
+        else:
+            entries = (self.rows.X, None, None)
+        whole = Share(*entries, d, problem.signs, weights, flips, kappa, state)
         self._threads = [
-            self._thread(k, vectors, slice(*ends))
-            for k, ends in enumerate(pairwise(self._cut(stored)))
+            self._thread(number, whole, slice(*ends))
+            for number, ends in enumerate(pairwise(self._cut(stored)))
         ]
-        self.n_threads = min(self.n_threads, len(self._threads))
+        n_shares = len(self._threads)
+        self.n_threads = min(self.n_threads, n_shares)
         if wide:
             self.wide = WideRows(self.rows.X, self.n_threads)
-        else:
-            self.wide = None
-        self._matrices = matrices_for(
-            self.rows, len(self._threads), self.n_threads, wide=wide
-        )
+        self._matrices = matrices_for(self.rows, n_shares, self.n_threads, wide=wide)
 
     def _cut(self, stored: int) -> list[int]:
         """Return where the shares of the rows begin, with about the same number of entries in each, in whole tiles."""
-        n, d = self.rows.X.shape
+        n, d = self.rows.shape
         if self.n_threads == 1:
             return [0, n]
         # Each share may have a matrix of its own, and these should take little memory
@@ -227,41 +218,22 @@ class CpuEngine(Engine):
         n_shares = max(self.n_threads, most)
         if self.rows.is_sparse:
             indptr = self.rows.X.indptr
-            begins = np.searchsorted(
-                indptr, np.linspace(0, indptr[-1], n_shares + 1)[1:-1]
-            )
+            ends = np.linspace(0, indptr[-1], n_shares + 1)[1:-1]
+            begins = np.searchsorted(indptr, ends)
         else:
             begins = np.linspace(0, n, n_shares + 1)[1:-1]
-        inner = np.round(np.asarray(begins) / TILE).astype(int) * TILE
+        inner = np.round(begins / TILE).astype(int) * TILE
         return sorted({0, *inner.tolist(), n})
 
-    def _thread(
-        self, number: int, vectors: dict[str, np.ndarray], rows: slice
-    ) -> _Thread:
-        X = self.rows.X
+    def _thread(self, number: int, whole: Share, rows: slice) -> _Thread:
         n_transposed = 0
-        if self.rows.is_sparse:
-            data, indices, indptr = unsigned_parts(X)
-            entries = data, indices, indptr[rows.start : rows.stop + 1]
-        else:
-            # Rows of a view are computed block by block
-            entries = (
-                X if isinstance(X, RowView) else X[rows],
-                None,
-                None,
-            )
-            if self.n_features <= FEW_FEATURES:
-                n_transposed = self.n_features
-            else:
-                n_transposed = 0
-        share = Share(*entries, self.n_features, **_of_slice(vectors, rows))
-        buffers = buffers_for(self.n_linear, n_transposed, sparse=self.rows.is_sparse)
+        if not self.rows.is_sparse and self.n_features <= FEW_FEATURES:
+            n_transposed = self.n_features
         return _Thread(
             number,
-            rows.start,
-            rows.stop,
-            share,
-            buffers,
+            rows,
+            whole if isinstance(whole.data, RowView) else part_of(whole, rows),
+            buffers_for(self.n_linear, n_transposed, sparse=self.rows.is_sparse),
             np.zeros((4, self.n_linear)),
             Rates(),
         )
@@ -280,14 +252,14 @@ class CpuEngine(Engine):
     def _over_rows(self, call: Callable[[_Thread, slice, Share], Value]) -> list[Value]:
         """Return call(thread, rows, share) for the rows of every thread, or for every block of them if they are a view.
 
-        Totals and rates of all threads begin anew.
+        Totals and rates of all threads are set to zero first.
         """
 
         def work(k):
             thread = self._threads[k]
             thread.rates = Rates()
             thread.totals[:] = 0.0
-            return [call(thread, *block) for block in thread.blocks()]
+            return [call(thread, rows, share) for rows, share in thread.blocks()]
 
         return list(chain.from_iterable(self._in_threads(work)))
 
@@ -298,98 +270,99 @@ class CpuEngine(Engine):
         return sum((thread.rates for thread in self._threads), Rates())
 
     def center(self, point, lam, mu) -> None:
-        self._over_rows(
-            lambda thread, _, share: passes.center(
-                share, thread.buffers, point, lam, mu
-            )
-        )
+        def put(thread, rows, share):
+            passes.center(share, thread.buffers, point, lam, mu)
+
+        self._over_rows(put)
 
     def total_slack(self) -> float:
-        def slack(_, rows, share):
-            return float(
-                share.weights @ share.state[:, 5].reshape(-1)[: share.weights.size]
-            )
+        def slack(thread, rows, share):
+            weights = share.weights
+            return float(weights @ share.state[:, 5].reshape(-1)[: weights.size])
 
         return sum(self._over_rows(slack))
 
     def _along(self, steps: tuple[float, ...]) -> tuple[np.ndarray, Step]:
         """Return the corrections and the direction that a pass follows by some steps: none without steps."""
-        if steps:
-            return (self._corrections, Step(*self._step[:3], *steps))
-        return (_NO_CORRECTION, NO_STEP)
+        if not steps:
+            return _NO_CORRECTION, NO_STEP
+        return self._corrections, Step(*self._step[:3], *steps)
 
-    def curvature(self, *steps: float) -> tuple[float, Curvature]:
+    def curvature(self, *steps) -> tuple[float, Curvature]:
         corrections, step = self._along(steps)
-        n_sums = 3 if self.n_linear > self.n_features else 2
+        with_intercept = self.n_linear > self.n_features
+        n_sums = 3 if with_intercept else 2
+        matrices = self._matrices
 
         def form(thread, rows, share):
-            if rows.start == thread.first:
-                self._matrices.begin(thread.number)
-            filled = thread.totals[:n_sums], *self._matrices.filled(thread.number, rows)
+            if rows.start == thread.rows.start:
+                matrices.begin(thread.number)
             sums = passes.curvature(
-                share, thread.buffers, corrections[_tiles(rows)], step, *filled
+                share,
+                thread.buffers,
+                corrections[tiles_of(rows)],
+                step,
+                thread.totals[:n_sums],
+                *matrices.filled(thread.number, rows),
             )
-            self._matrices.add(thread.number, rows, share)
+            matrices.add(thread.number, rows, share)
             return sums
 
         square, linear, products = _sums(self._over_rows(form))
-        added = self._sum_of_totals(n_sums)
-        formed = self._matrices.result(self._in_threads)
-        if self.wide is None:
-            gram = formed
-            of_rows = None
-        else:
-            gram = None
-            of_rows = formed
-        border = added[2] if n_sums == 3 else np.zeros(self.n_linear)
-        return products, Curvature(
-            gram, added[0], square, added[1], linear, border, of_rows
-        )
+        column, predictor, *borders = self._sum_of_totals(n_sums)
+        border = borders[0] if with_intercept else np.zeros(self.n_linear)
+        formed = matrices.result(self._in_threads)
+        curvature = Curvature(formed, column, square, predictor, linear, border)
+        if self.wide is not None:
+            curvature = curvature._replace(gram=None, of_rows=formed)
+        return products, curvature
 
     def predict(self, direction, lam_change) -> tuple[Rates, Prediction]:
         if len(self._corrections) == 0:
-            self._corrections = room_for(
-                (len(self._state), 4, TILE), self._state_folder
-            )
+            shape = (len(self._state), 4, TILE)
+            self._corrections = room_for(shape, self._state_folder)
 
         def evaluate(thread, rows, share):
-            written = thread.totals[:2], thread.rates.smallest_change, thread.rates.bins
-            correction = self._corrections[_tiles(rows)]
             return passes.predict(
-                share, thread.buffers, correction, direction, lam_change, *written
+                share,
+                thread.buffers,
+                self._corrections[tiles_of(rows)],
+                direction,
+                lam_change,
+                thread.totals[:2],
+                thread.rates.smallest_change,
+                thread.rates.bins,
             )
 
-        slack, multiplier, both, corrected, targeted = _sums(self._over_rows(evaluate))
-        correcting, target = self._sum_of_totals(2)
-        sums = slack, multiplier, both, correcting, corrected, target, targeted
-        return self._sum_of_rates(), Prediction(*sums)
+        *changes, correction_lam, targeted_lam = _sums(self._over_rows(evaluate))
+        correction, targeted = self._sum_of_totals(2)
+        return self._sum_of_rates(), Prediction(
+            *changes, correction, correction_lam, targeted, targeted_lam
+        )
 
     def longest_steps(self, direction, lam_change, target) -> Rates:
         self._step = Step(direction, lam_change, target)
 
         def measure(thread, rows, share):
-            rates = thread.rates.smallest_change, thread.rates.bins
             passes.longest_steps(
                 share,
                 thread.buffers,
-                self._corrections[_tiles(rows)],
+                self._corrections[tiles_of(rows)],
                 self._step,
-                *rates,
+                thread.rates.smallest_change,
+                thread.rates.bins,
             )
 
         self._over_rows(measure)
         return self._sum_of_rates()
 
-    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
+    def dual_sums(self, *steps) -> tuple[float, DualSums]:
         corrections, step = self._along(steps)
 
         def add(thread, rows, share):
+            correction = corrections[tiles_of(rows)]
             return passes.dual_sums(
-                share,
-                thread.buffers,
-                corrections[_tiles(rows)],
-                step,
-                thread.totals[:2],
+                share, thread.buffers, correction, step, thread.totals[:2]
             )
 
         *sums, products = _sums(self._over_rows(add))
@@ -399,17 +372,17 @@ class CpuEngine(Engine):
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         # They are not needed between two iterations: this makes room
         self._corrections = _NO_CORRECTION
-        alpha, beta = (
-            self._state[:, :2]
-            .transpose(1, 0, 2)
-            .copy()
-            .reshape(2, -1)[:, : self.rows.X.shape[0]]
-        )
+        alpha, beta = self._samples(self._state[:, :2])
         return alpha, beta
 
     @property
     def of_rows(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._state.transpose(1, 0, 2).reshape(6, -1)[:, : self.rows.X.shape[0]]
+        return self._samples(self._state)
+
+    def _samples(self, tiles: np.ndarray) -> np.ndarray:
+        """Return a copy with a row for each number of a sample, from tiles of samples."""
+        by_number = tiles.transpose(1, 0, 2).copy()
+        return by_number.reshape(len(by_number), -1)[:, : self.rows.shape[0]]
 
 
 def engine_for(
@@ -440,33 +413,39 @@ class WorkingSetEngine:
         flip_dual: Vector,
         n_threads: int | None = None,
     ):
-        self.inner = engine_for(
-            problem.subset(working, problem.sample_weight[working]), n_threads
-        )
+        few = problem.subset(working, problem.sample_weight[working])
+        self.inner = engine_for(few, n_threads)
         self.inner.small = False  # certificates need all rows
         self.working = working
-        self.fixed = (hinge_dual, flip_dual)
+        self.hinge = hinge_dual
+        self.flip = flip_dual
         self.fixed_sums = dual_sums(problem, hinge_dual, flip_dual)
-        balance = [float(self.fixed_sums.mass @ (1.0, -1.0))] * problem.fit_intercept
-        self.gradient = np.append(self.fixed_sums.rows @ (1.0, -1.0), balance)
+        # The difference of the two sides, in (w, b)
+        difference = np.array([1.0, -1.0])
+        self.gradient = self.fixed_sums.rows @ difference
+        if problem.fit_intercept:
+            self.gradient = np.append(self.gradient, self.fixed_sums.mass @ difference)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
     def curvature(self, *steps: float) -> tuple[float, Curvature]:
         products, samples = self.inner.curvature(*steps)
-        lam = samples.predictor_lam - float(self.fixed_sums.flip_cost.sum())
         return products, samples._replace(
-            predictor=samples.predictor - self.gradient, predictor_lam=lam
+            predictor=samples.predictor - self.gradient,
+            predictor_lam=samples.predictor_lam
+            - float(self.fixed_sums.flip_cost.sum()),
         )
 
     def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
         products, sums = self.inner.dual_sums(*steps)
+        rows, mass, flip_cost = self.fixed_sums
         return products, DualSums(
-            *(own + fixed for own, fixed in zip(sums, self.fixed_sums, strict=True))
+            sums.rows + rows, sums.mass + mass, sums.flip_cost + flip_cost
         )
 
-    def multipliers(self):
-        hinge, flip = (fixed.copy() for fixed in self.fixed)
+    def multipliers(self) -> tuple[Vector, Vector]:
+        hinge = self.hinge.copy()
+        flip = self.flip.copy()
         hinge[self.working], flip[self.working] = self.inner.multipliers()
         return hinge, flip

@@ -1,4 +1,7 @@
-"""How threads form the Gram matrix Σ h_i x_i x_iᵀ, whichever way is fastest, or that of the rows if these are few."""
+"""How threads form the Gram matrix Σ h_i x_i x_iᵀ, or that of the rows if these are few.
+
+The fastest way depends on the kind of the rows and on the number of features.
+"""
 
 import math
 from collections.abc import Callable
@@ -7,16 +10,16 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from drsvm.compiled import products as kernel
+from drsvm.compiled import products
 from drsvm.compiled.interior_point_passes import Share
 from drsvm.problem.memory_rows import MemoryRows, must_stay, unsigned_parts
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import over, slices
 
-# Share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels
+# Share of nonzeros above which BLAS on dense blocks is faster than the sparse loops
 DENSE_FROM = 0.3
-# A matrix with at most so many entries, zeros included, counts as dense: this needs no
-# compilation
+# A matrix with at most this many entries, zeros included, counts as dense: this needs
+# no compilation
 SMALL = 100_000
 # Number of features up to which a loop over tiles forms a Gram matrix faster than BLAS;
 # with fewer rows than this, it is not worth the second that it takes to compile.
@@ -25,12 +28,12 @@ MANY_ROWS = 5000
 # Size of a matrix, or of a part of one, that stays in a core's cache while rows are
 # added to it
 OWN_BYTES = 1 << 20
-# Several matrices must together have at most one entry for so many of the rows
+# Several matrices must together have at most one entry for this many of the rows
 MATRIX_SHARE = 2
 # Number of sparse rows that are added to all parts of a matrix before the next ones are
 # read
 ROWS_AT_A_TIME = 1 << 14
-# size of the scaled copies of rows that BLAS multiplies, and their least number
+# Size of the scaled copies of rows that BLAS multiplies, and their least number
 BLOCK_BYTES = 1 << 23
 MIN_ROWS = 512
 # Number of features that a thread adds to a Gram matrix of rows at a time
@@ -40,17 +43,16 @@ FEATURES_AT_A_TIME = 1024
 def in_fastest_form(X: Matrix) -> MemoryRows:
     """Return the rows of a validated matrix.
 
-    A sparse one that is small or has few zeros becomes dense.
-
-    Large rows in a file stay as they are.
+    A sparse one that is small or has few zeros becomes dense. Large rows in a file stay
+    as they are.
     """
     if sparse.issparse(X):
         size = X.shape[0] * X.shape[1]
-        dense = size <= SMALL or (X.nnz > DENSE_FROM * size and not must_stay(X))
-        X = X.toarray() if dense else X
+        if size <= SMALL or (X.nnz > DENSE_FROM * size and not must_stay(X)):
+            X = X.toarray()
     if isinstance(X, np.ndarray):
         X = X.view()
-        # As in a problem: kernels are compiled for read-only rows
+        # As in a problem: functions are compiled for read-only rows
         X.flags.writeable = False
     return MemoryRows(X)
 
@@ -63,9 +65,8 @@ InThreads = Callable[[Callable[[int], None]], list[None]]
 class Matrices:
     """What the shares of the rows need to form a Gram matrix.
 
-    All memory is allocated once.
-
-    This class forms none: the wide system needs the curvatures of the rows only.
+    All memory is allocated once. This class forms none: the wide system needs the
+    curvatures of the rows only.
     """
 
     def __init__(self, curvatures: Matrix):
@@ -77,7 +78,7 @@ class Matrices:
     def filled(
         self, k: int, rows: slice
     ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return what a pass over some rows of share k fills: a matrix or None, and an array of curvatures or None."""
+        """Return what a pass over some rows of share k fills: a matrix, or an array of curvatures."""
         return None, self.curvatures[rows]
 
     def add(self, k: int, rows: slice, share: Share) -> None:
@@ -101,14 +102,16 @@ class OwnMatrices(Matrices):
     def begin(self, k):
         self.parts[k] = 0.0
 
-    def filled(self, k, rows) -> tuple[np.ndarray | None, np.ndarray | None]:
+    def filled(self, k, rows):
         return self.parts[k], None
 
     def result(self, in_threads):
         first = self.parts[0]
         n_shares = len(self.parts)
-        if n_shares == 1 or first.nbytes < OWN_BYTES:
-            return first if n_shares == 1 else np.sum(self.parts, axis=0)
+        if n_shares == 1:
+            return first
+        if first.nbytes < OWN_BYTES:
+            return np.sum(self.parts, axis=0)
         total = np.empty_like(first)
 
         def add(k):
@@ -119,17 +122,12 @@ class OwnMatrices(Matrices):
 
 
 class BlasMatrices(OwnMatrices):
-    """Scaled blocks of dense rows are multiplied.
-
-    Numpy recognises the symmetric product.
-    """
+    """Scaled blocks of dense rows are multiplied."""
 
     def __init__(self, n_features: int, n_shares: int, curvatures: np.ndarray):
         super().__init__(n_features, n_shares, curvatures)
-        self.size = min(
-            -(-len(curvatures) // n_shares),
-            max(MIN_ROWS, BLOCK_BYTES // (8 * n_features)),
-        )
+        rows_of_share = -(-len(curvatures) // n_shares)
+        self.size = min(rows_of_share, max(MIN_ROWS, BLOCK_BYTES // (8 * n_features)))
         # Room for a scaled block and its product, one per thread
         self.spare: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -143,10 +141,11 @@ class BlasMatrices(OwnMatrices):
         else:
             room = np.empty((self.size, len(total)))
             product = np.empty_like(total)
-        for first in range(0, len(h), self.size):
-            part = slice(first, min(first + self.size, len(h)))
+        for part in slices(len(h), self.size):
             scaled = room[: part.stop - part.start]
-            kernel.scale_rows(share.data[part], h[part], scaled)
+            products.scale_rows(share.data[part], h[part], scaled)
+            # numpy recognises the product of a matrix with itself, and does half of the
+            # work.
             np.matmul(scaled.T, scaled, out=product)
             total += product
         self.spare.append((room, product))
@@ -169,49 +168,46 @@ class SharedMatrix(Matrices):
         n_groups = max(1, min(math.isqrt(n_threads), room))
         self.in_group = max(1, n_threads // n_groups)
         self.matrices = np.empty((n_groups, d, d))
-        self.row_cuts = np.searchsorted(
-            X.indptr, np.linspace(0, X.nnz, n_groups + 1)
-        ).tolist()
-        # Entries that each is multiplied by
+        ends = np.linspace(0, X.nnz, n_groups + 1)
+        self.row_cuts = np.searchsorted(X.indptr, ends).tolist()
+        # Parts take about the same work: in the upper triangle, an entry is multiplied
+        # by those of its row from its own feature on.
         after = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)
         counts = np.bincount(X.indices, after, minlength=d)
-        # Of the upper triangle
         n_parts = self.in_group * math.ceil(4 * d * d / (OWN_BYTES * self.in_group))
-        inner = np.searchsorted(
-            np.cumsum(counts), np.linspace(0, counts.sum(), n_parts + 1)[1:-1]
-        )
+        ends = np.linspace(0, counts.sum(), n_parts + 1)[1:-1]
+        inner = np.searchsorted(np.cumsum(counts), ends)
         self.parts = list(pairwise([0, *inner.tolist(), d]))
-        if n_parts > self.in_group:
-            self.at_a_time = ROWS_AT_A_TIME
-        else:
-            self.at_a_time = n
+        self.at_a_time = ROWS_AT_A_TIME if n_parts > self.in_group else n
 
     def result(self, in_threads):
-        def form(k):
-            group, place = divmod(k, self.in_group)
-            if group >= len(self.matrices):
-                return
-            matrix = self.matrices[group]
-            parts = self.parts[place :: self.in_group]
-            for begin, after in parts:
-                matrix[begin:after] = 0.0
-            last = self.row_cuts[group + 1]
-            for start in range(self.row_cuts[group], last, self.at_a_time):
-                rows = start, min(start + self.at_a_time, last)
-                for features in parts:
-                    kernel.gram_of_features(
-                        *self.entries, self.curvatures, *rows, *features, matrix
-                    )
-
-        def add(k):
-            features = slice(k, None, self.n_shares)
-            for other in self.matrices[1:]:
-                self.matrices[0, features] += other[features]
-
-        in_threads(form)
+        in_threads(self._form)
         if len(self.matrices) > 1:
-            in_threads(add)
+            in_threads(self._add)
         return self.matrices[0]
+
+    def _form(self, k: int) -> None:
+        """Form the parts of thread k: those at its place in its group."""
+        group, place = divmod(k, self.in_group)
+        if group >= len(self.matrices):
+            return
+        matrix = self.matrices[group]
+        parts = self.parts[place :: self.in_group]
+        for begin, after in parts:
+            matrix[begin:after] = 0.0
+        last = self.row_cuts[group + 1]
+        for start in range(self.row_cuts[group], last, self.at_a_time):
+            rows = start, min(start + self.at_a_time, last)
+            for features in parts:
+                products.gram_of_features(
+                    *self.entries, self.curvatures, *rows, *features, matrix
+                )
+
+    def _add(self, k: int) -> None:
+        """Add some rows of the other groups' matrices to those of the first."""
+        features = slice(k, None, self.n_shares)
+        for other in self.matrices[1:]:
+            self.matrices[0, features] += other[features]
 
 
 def matrices_for(
@@ -219,30 +215,28 @@ def matrices_for(
 ) -> Matrices:
     """Return the fastest way for the rows, which are cut into shares."""
     n, d = rows.shape
-    if rows.is_sparse:
-        own = 8 * d * d <= OWN_BYTES
-    else:
-        own = d <= FEW_FEATURES and n >= MANY_ROWS
-    if own and not wide:
-        return OwnMatrices(d, n_shares)
-    curvatures = np.empty(n)
     if wide:
-        return Matrices(curvatures)
+        return Matrices(np.empty(n))
     if rows.is_sparse:
-        return SharedMatrix(rows.X, n_threads, n_shares, curvatures)
-    return BlasMatrices(d, n_shares, curvatures)
+        if 8 * d * d <= OWN_BYTES:
+            return OwnMatrices(d, n_shares)
+        return SharedMatrix(rows.X, n_threads, n_shares, np.empty(n))
+    if d <= FEW_FEATURES and n >= MANY_ROWS:
+        return OwnMatrices(d, n_shares)
+    return BlasMatrices(d, n_shares, np.empty(n))
 
 
 class WideRows(MemoryRows):
-    """All rows, and their Gram matrix in a metric of the features: for the system of the rows, if these are fewer."""
+    """All rows, and their Gram matrix in a metric of the features.
+
+    It is for the system of the rows, if these are fewer than the features.
+    """
 
     def __init__(self, X, n_threads: int = 1):
         super().__init__(X)
         self.n_threads = n_threads
-        self.row_squares, self.feature_squares = (
-            self.norms(2.0) ** 2,
-            self.sum_of_squares(np.ones(self.shape[0])),
-        )
+        self.row_squares = self.norms(2.0) ** 2
+        self.feature_squares = self.sum_of_squares(np.ones(self.shape[0]))
         self._plain_gram: np.ndarray | None = None
 
     def gram(self, scale) -> np.ndarray:
@@ -256,27 +250,25 @@ class WideRows(MemoryRows):
         return self._plain_gram * float(scale[0]) ** 2
 
     def _form_gram(self, scale) -> np.ndarray:
-        if self.is_sparse:  # slicing columns of a CSR array is expensive
+        if self.is_sparse:
+            # Slicing columns of a CSR array is expensive.
             scaled = self.X * scale[None, :]
             return (scaled @ scaled.T).toarray()
         n, d = self.shape
         chunks = slices(d, FEATURES_AT_A_TIME)
+        n_shares = min(self.n_threads, len(chunks))
 
         def work(share):
             matrix = np.zeros((n, n))
             for features in share:
                 scaled = self.X[:, features] * scale[features]
-                # Numpy recognises the symmetric product and does half of the work
                 matrix += scaled @ scaled.T
             return matrix
 
-        shares = [
-            chunks[k :: self.n_threads] for k in range(min(self.n_threads, len(chunks)))
-        ]
+        shares = [chunks[k::n_shares] for k in range(n_shares)]
         return np.sum(over(shares, work), axis=0)
 
     def curvature_of_features(self, h) -> np.ndarray:
         """Return approximately Σ_i h_i x_ij² for every feature, as if the rows differed only in length."""
-        return self.feature_squares * (
-            float(h @ self.row_squares) / max(float(self.row_squares.sum()), 1e-300)
-        )
+        squares = max(float(self.row_squares.sum()), 1e-300)
+        return self.feature_squares * (float(h @ self.row_squares) / squares)

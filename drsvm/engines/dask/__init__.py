@@ -1,5 +1,6 @@
 """Shards on a Dask cluster.
 
-`blocks` are its data, `coordinator` sends rounds and messages to single workers,
-`worker` runs there, and `rows` and `backend` are what a problem and an estimator see.
+`dask_blocks` are its data, `dask_coordinator` sends rounds and messages to single
+workers, `dask_worker` runs there, and `dask_rows` and `dask_backend` are what a problem
+and an estimator see.
 """

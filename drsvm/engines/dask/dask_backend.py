@@ -5,7 +5,6 @@ classes, into blocks.
 """
 
 import math
-from collections.abc import Callable
 
 import dask.array as da
 import numpy as np
@@ -29,37 +28,40 @@ class DaskBackend(Backend):
         )
         from drsvm.engines.dask.dask_rows import dask_data
 
-        try:
-            futures = isinstance(X, list | tuple) and isinstance(
-                X[0], distributed.Future
-            )
-            client = X[0].client if futures else distributed.get_client()
-        except ValueError:
-            raise RuntimeError(
-                "X is a Dask collection, and there is no cluster to compute it on: start one first, for instance "
-                "`from distributed import Client; client = Client()` for the cores of this machine."
-            ) from None
+        if isinstance(X, list | tuple) and isinstance(X[0], distributed.Future):
+            client = X[0].client
+        else:
+            try:
+                client = distributed.get_client()
+            except ValueError:
+                raise RuntimeError(
+                    "X is a Dask collection, and there is no cluster to compute it on: start one first, for instance "
+                    "`from distributed import Client; client = Client()` for the cores of this machine."
+                ) from None
         return dask_data(client, X, y, sample_weight, flip_cost)
 
     def with_labels(self, X, y):
         if hasattr(y, "to_dask_array"):
             return X, y.to_dask_array()
         delayed_blocks(y, "y")  # raises an error if they are not on a cluster
-        return X, y.ravel() if getattr(y, "ndim", 1) == 2 else y
+        if getattr(y, "ndim", 1) == 2:
+            y = y.ravel()
+        return X, y
 
     def n_features(self, X):
         if not isinstance(X, list | tuple):
             return int(X.shape[1])
-        return int(mapped_blocks(np.shape, [X[0]])[0].compute()[1])
+        [shape] = mapped_blocks(np.shape, X[:1])
+        return int(shape.compute()[1])
 
     def named(self, X):
         return X._meta if hasattr(X, "columns") else X
 
     def sample(self, X, size):
         blocks = delayed_blocks(X, "X")
-        lengths = lengths_of(X) or compute(
-            *mapped_blocks(lambda rows: rows.shape[0], blocks)
-        )
+        lengths = lengths_of(X)
+        if lengths is None:
+            lengths = compute(*mapped_blocks(lambda rows: rows.shape[0], blocks))
         step = max(1, sum(lengths) // size)
         some = compute(*mapped_blocks(lambda rows: rows[::step], blocks))
         if sparse.issparse(some[0]):
@@ -67,44 +69,34 @@ class DaskBackend(Backend):
         return np.concatenate(some)
 
     def mapped(self, X, function, parameters):
-        return self.by_block(
-            X, lambda rows: function(rows, *parameters), (len(parameters[0]),)
-        )
+        shape = (len(parameters[0]),)
+        return self.by_block(X, lambda rows: function(rows, *parameters), shape)
 
     def classes_of(self, y):
         classes = compute(*mapped_blocks(np.unique, delayed_blocks(y, "y")))
         return np.unique(np.concatenate(classes))
 
     def by_class(self, y, classes, values, weights=None):
+        values = np.asarray(values)
+
         def of_block(labels, weights=None):
             by_row = values[np.searchsorted(classes, np.asarray(labels))]
-            if weights is None:
-                return by_row
-            return by_row * np.asarray(weights)
+            return by_row if weights is None else by_row * np.asarray(weights)
 
-        values = np.asarray(values)
         columns = _with_weights(y, weights)
-        if not isinstance(y, list | tuple):
-            return y.map_blocks(of_block, *columns[1:], dtype=values.dtype)
-        return [delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)]
+        if isinstance(y, list | tuple):
+            return [delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)]
+        return y.map_blocks(of_block, *columns[1:], dtype=values.dtype)
 
     def masses_of_classes(self, y, classes, weights=None):
         def of_block(labels, weights=None):
-            return np.bincount(
-                np.searchsorted(classes, np.asarray(labels)),
-                weights,
-                minlength=len(classes),
-            )
+            codes = np.searchsorted(classes, np.asarray(labels))
+            return np.bincount(codes, weights, minlength=len(classes))
 
         names = ("y", "sample_weight")
-        columns = [
-            delayed_blocks(column, name)
-            for column, name in zip(_with_weights(y, weights), names, strict=False)
-        ]
-        masses = compute(
-            *(delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True))
-        )
-        return np.asarray(np.sum(masses, axis=0), dtype=np.float64)
+        columns = map(delayed_blocks, _with_weights(y, weights), names)
+        masses = [delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)]
+        return np.sum(compute(*masses), axis=0, dtype=np.float64)
 
     def like(self, X, values):
         return np.asarray(values)
@@ -113,21 +105,18 @@ class DaskBackend(Backend):
         masses = self.masses_of_classes(y, classes, sample_weight)
         weights = self.by_class(y, classes, factors**2, sample_weight)
         scale = float(masses @ factors**2) / float(masses @ factors) ** 2
-        return RemoteCounts(
-            problem.relabelled(positive, weights), scale, float(masses.sum())
-        )
+        problem = problem.relabelled(positive, weights)
+        return RemoteCounts(problem, scale, float(masses.sum()))
 
     def decision_values(self, X, coef, intercept):
-        """Return a Dask array of shape (n,), or (n, K) for K classifiers, that is computed when it is needed."""
+        """Return a Dask array of shape (n,), or (n, K) for K classifiers.
+
+        It is computed when it is needed.
+        """
         coef = np.asarray(coef, dtype=np.float64)
         return self.by_block(X, lambda rows: rows @ coef.T + intercept, coef.shape[:-1])
 
-    def by_block(
-        self,
-        X: Matrix,
-        function: Callable[[Matrix], np.ndarray],
-        shape: tuple[int, ...],
-    ) -> Matrix:
+    def by_block(self, X, function, shape) -> Matrix:
         """Return a Dask array of what a function returns for every block of rows, of this shape for each of them."""
         blocks = mapped_blocks(function, delayed_blocks(X, "X"))
         lengths = lengths_of(X) or [math.nan] * len(blocks)
@@ -138,25 +127,22 @@ class DaskBackend(Backend):
         return da.concatenate(arrays, allow_unknown_chunksizes=True)
 
     def labels(self, values, classes):
-        def of_block(values):
-            return classes[
-                (values > 0).astype(np.intp)
-                if values.ndim == 1
-                else np.argmax(values, axis=1)
-            ]
-
         classes = np.asarray(classes)
-        return values.map_blocks(
-            of_block, dtype=classes.dtype, drop_axis=list(range(1, values.ndim))
-        )
+
+        def of_block(values):
+            if values.ndim == 1:
+                return classes[(values > 0).astype(np.intp)]
+            return classes[np.argmax(values, axis=1)]
+
+        columns = list(range(1, values.ndim))
+        return values.map_blocks(of_block, dtype=classes.dtype, drop_axis=columns)
 
     def by_row(self, function, values, parameters, n_columns):
-        shape = {
-            "chunks": (values.chunks[0], (n_columns,)),
-            "new_axis": [1] if values.ndim == 1 else None,
-        }
         return values.map_blocks(
-            lambda block: function(block, parameters), dtype=np.float64, **shape
+            lambda block: function(block, parameters),
+            dtype=np.float64,
+            chunks=(values.chunks[0], (n_columns,)),
+            new_axis=[1] if values.ndim == 1 else None,
         )
 
 
@@ -166,8 +152,7 @@ def _with_weights(y: Matrix, weights: Matrix | None) -> list[Matrix]:
         return [y]
     if hasattr(weights, "to_dask_array"):
         weights = weights.to_dask_array()
-    else:
-        weights = weights
-    if isinstance(y, list | tuple) or isinstance(weights, da.Array):
-        return [y, weights]
-    return [y, da.from_array(np.asarray(weights, dtype=np.float64), chunks=y.chunks)]
+    if not isinstance(y, list | tuple) and not isinstance(weights, da.Array):
+        weights = np.asarray(weights, dtype=np.float64)
+        weights = da.from_array(weights, chunks=y.chunks)
+    return [y, weights]

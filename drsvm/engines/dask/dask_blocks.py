@@ -1,7 +1,11 @@
-"""Data on a Dask cluster as lists of blocks: arrays, data frames, series, and lists of futures or delayed values."""
+"""Data on a Dask cluster as lists of blocks.
+
+They come from arrays, data frames, series, and lists of futures or delayed values.
+"""
 
 import math
 from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import dask.array as da
@@ -20,12 +24,15 @@ Block: TypeAlias = Any
 
 
 class Columns(NamedTuple):
-    """The blocks of the rows, and of the labels, weights and flip costs that go with them (None: all the same)."""
+    """The blocks of the rows, and of the labels, weights and flip costs that go with them.
+
+    Weights or costs are None if they are the same for all rows.
+    """
 
     X: list[Block]
     y: list[Block]
-    weights: list[Block] | None = None
-    costs: list[Block] | None = None
+    sample_weight: list[Block] | None = None
+    flip_cost: list[Block] | None = None
 
     def chunk(self, number: int) -> tuple:
         return tuple(None if blocks is None else blocks[number] for blocks in self)
@@ -35,31 +42,28 @@ def columns_of(
     client: "Client",
     X: Matrix,
     y: Labels,
-    weights=None,
-    costs=None,
+    sample_weight=None,
+    flip_cost=None,
     lengths: list[int] | None = None,
 ) -> Columns:
     """Return futures of the blocks, all cut like X.
 
     What is not computed yet is computed, and stays on the workers.
     """
-    rows = delayed_blocks(X, "X")
-    lengths = lengths or lengths_of(X)
-    more = {"y": y, "sample_weight": weights, "flip_cost": costs}
-    blocks = [
-        None if values is None else _aligned(values, name, lengths, len(rows))
-        for name, values in more.items()
-    ]
-    together = [rows, *(some for some in blocks if some is not None)]
-    # Futures stay as they are
-    computed: Any = client.compute([block for some in together for block in some])
-    futures = iter(computed)
-    return Columns(
-        *(
-            None if some is None else [next(futures) for _ in some]
-            for some in [rows, *blocks]
-        )
-    )  # pyright: ignore
+    columns = {"X": delayed_blocks(X, "X")}
+    n_chunks = len(columns["X"])
+    if lengths is None:
+        lengths = lengths_of(X)
+    others = {"y": y, "sample_weight": sample_weight, "flip_cost": flip_cost}
+    for name, values in others.items():
+        if values is not None:
+            columns[name] = _aligned(values, name, lengths, n_chunks)
+    # All in one call, so that what several columns are computed from, such as the
+    # partitions of a file, is computed once. Futures stay as they are.
+    futures: Any = client.compute(list(chain.from_iterable(columns.values())))
+    for k, name in enumerate(columns):
+        columns[name] = futures[k * n_chunks : (k + 1) * n_chunks]
+    return Columns(**columns)
 
 
 def lengths_of(X: Matrix) -> list[int] | None:
@@ -82,11 +86,7 @@ def delayed_blocks(values: Matrix, name: str) -> list[Block]:
             f"{name} must be a Dask array, data frame or series, or a list of futures, as X is on a Dask cluster; got "
             f"{type(values).__name__}."
         )
-    if (
-        getattr(values, "ndim", 1) == 2
-        and len(getattr(values, "chunks", ())) == 2
-        and values.numblocks[1] > 1
-    ):
+    if len(getattr(values, "chunks", ())) == 2 and values.numblocks[1] > 1:
         values = values.rechunk({1: -1})
     return np.ravel(values.to_delayed()).tolist()
 
@@ -95,7 +95,7 @@ def mapped_blocks(
     function: Callable[[Matrix], Matrix], blocks: list[Block]
 ) -> list[Block]:
     """Return what a function, which is sent to each worker once, returns for every block, wherever the block is."""
-    # The same blocks have the same values: computed once
+    # Pure: what is asked for again is not computed again.
     sent = delayed(function, traverse=False, pure=True)
     return [delayed(_value, pure=True)(sent, block) for block in blocks]
 
@@ -110,17 +110,7 @@ def _aligned(
 ) -> list[Block]:
     """Return the blocks of values, cut like the rows."""
     if not _is_on_cluster(values):
-        if lengths is None:
-            raise TypeError(
-                f"{name} is in this process's memory, and the lengths of the chunks of X are unknown, so it cannot be "
-                "cut like X: pass a Dask collection, or call X.compute_chunk_sizes() first."
-            )
-        values = np.asarray(values)
-        if values.ndim != 1 or len(values) != sum(lengths):
-            raise ValueError(
-                f"{name} must have one entry per row of X ({sum(lengths)}), got shape {values.shape}."
-            )
-        values = da.from_array(values, chunks=(tuple(lengths),))  # pyright: ignore[reportArgumentType]
+        values = _from_memory(values, name, lengths)
     own = lengths_of(values)
     if lengths is not None and own is not None and own != lengths:
         if sum(own) != sum(lengths):
@@ -138,9 +128,24 @@ def _aligned(
 
 
 def _is_on_cluster(values: Matrix) -> bool:
-    if isinstance(values, list | tuple):
-        return len(values) > 0 and type(values[0]).__module__.partition(".")[0] in (
-            "dask",
-            "distributed",
+    if not isinstance(values, list | tuple):
+        return hasattr(values, "to_delayed")
+    if not values:
+        return False
+    library = type(values[0]).__module__.partition(".")[0]
+    return library in ("dask", "distributed")
+
+
+def _from_memory(values, name: str, lengths: list[int] | None) -> da.Array:
+    """Return a vector in this process's memory as a Dask array, cut like the rows."""
+    if lengths is None:
+        raise TypeError(
+            f"{name} is in this process's memory, and the lengths of the chunks of X are unknown, so it cannot be "
+            "cut like X: pass a Dask collection, or call X.compute_chunk_sizes() first."
         )
-    return hasattr(values, "to_delayed")
+    values = np.asarray(values)
+    if values.ndim != 1 or len(values) != sum(lengths):
+        raise ValueError(
+            f"{name} must have one entry per row of X ({sum(lengths)}), got shape {values.shape}."
+        )
+    return da.from_array(values, chunks=(tuple(lengths),))  # pyright: ignore[reportArgumentType]

@@ -18,7 +18,6 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from itertools import product
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, wait
@@ -26,7 +25,7 @@ from distributed.actor import ProxyRPC
 from distributed.comm.core import CommClosedError
 from distributed.protocol.serialize import to_serialize
 
-from drsvm.engines.dask import dask_worker as dask_worker
+from drsvm.engines.dask import dask_worker
 from drsvm.engines.dask.dask_blocks import Columns
 from drsvm.engines.sharded.chunks import Survey
 from drsvm.engines.sharded.coordinator import Coordinator, Group, WorkerChannel, total
@@ -43,10 +42,10 @@ PATIENCE = 30.0
 ATTEMPTS = 10
 # Seconds between two looks at whether workers that have not replied are still there
 GLANCE = 2.0
-# seconds in which a worker must reply to the client directly, and must have a mailbox
+# Seconds in which a worker must reply to the client directly, and must have a mailbox
 REACH = 3.0
 READY = 30.0
-# packages that must agree with those of the workers
+# Packages that must have the version of the workers' ones, or the same major version
 SAME_VERSION = "drsvm"
 SAME_MAJOR_VERSION = ("numba", "numpy")
 # Errors if the cluster is gone
@@ -77,33 +76,40 @@ class DaskCoordinator(Coordinator):
         # By the address of the worker
         self.connections: dict[str, asyncio.Future[Connection]] = {}
         weakref.finalize(
-            self, _tell_workers, client, dask_worker.forget_shards, self.name
+            self, _post_to_workers, client, dask_worker.forget_shards, self.name
         ).atexit = False
         self._check_versions()
-        # All of them, whether they will get chunks or not
-        _tell_workers(client, dask_worker.forget_orphans)
-        surveys: list[Survey] = self._of_chunks(
-            "survey", dask_worker.survey, range(len(columns.X))
-        )
-        while len(surveys) > 1:  # they grow: a few are added at a time
+        # All workers, whether they will get chunks or not
+        _post_to_workers(client, dask_worker.forget_orphans)
+        self.survey = self._survey()
+        self.units = self.survey.units()
+        self.places: dict[int, str] = {}  # the worker of each shard, by its address
+        self._build([number for number, used in self.survey.used.items() if used > 0])
+
+    def _survey(self) -> Survey:
+        """Return what is known about all chunks, which are checked on the workers."""
+        surveys = self._of_chunks(dask_worker.survey, range(len(self.columns.X)))
+        # They are added in a tree, because sums grow, and because each sum keeps only
+        # some of the flip costs: in a chain, the first chunks would count for less.
+        while len(surveys) > 1:
             surveys = [
                 total(surveys[first : first + FAN_IN])
                 for first in range(0, len(surveys), FAN_IN)
             ]
-        self.survey = surveys[0]
-        self.units = self.survey.units()
-        self.places: dict[int, str] = {}
-        self._build([number for number, used in self.survey.used.items() if used > 0])
+        return surveys[0]
+
+    def chunk_name(self, number: int) -> dask_worker.ChunkName:
+        return dask_worker.ChunkName(self.name, number, self.columns.X[number].key)
 
     def forget(self, run: str) -> None:
-        _tell_workers(self.client, dask_worker.forget_runs, self.name, run)
+        _post_to_workers(self.client, dask_worker.forget_runs, self.name, run)
 
     def groups(self, shards: Iterable[int]) -> list[Group]:
         """Return groups of shards on the same worker, one for each of its threads."""
-        groups = []
         by_worker = defaultdict(list)
         for number in sorted(shards):
             by_worker[self.places[number]].append(number)
+        groups = []
         for address, numbers in by_worker.items():
             n_threads = min(self._threads.get(address, 1), len(numbers))
             groups += [tuple(numbers[first::n_threads]) for first in range(n_threads)]
@@ -113,9 +119,8 @@ class DaskCoordinator(Coordinator):
         return DaskChannel(self)
 
     def _build(self, numbers: Iterable[int]) -> None:
-        self.places |= dict(
-            self._of_chunks("build", dask_worker.build, numbers, self.units)
-        )
+        built = self._of_chunks(dask_worker.build, numbers, units=self.units)
+        self.places.update(built)
         if not set(self.places.values()) <= self._checked:
             self._check_versions()
 
@@ -129,18 +134,21 @@ class DaskCoordinator(Coordinator):
         self._build(numbers)
 
     def _of_chunks(
-        self, name: str, function: Callable, numbers: Iterable[int], *arguments
+        self, function: Callable, numbers: Iterable[int], **options
     ) -> list[Any]:
         """Return the values of a function for chunks, on the workers that have them."""
         futures = []
         try:
             for number in numbers:
-                chunk = self.columns.chunk(number)
-                key = f"drsvm-{name}-{uuid.uuid4().hex}"
-                given = self.name, number, *arguments, chunk[0].key, *chunk
-                futures.append(
-                    self.client.submit(function, *given, key=key, pure=False)
+                future = self.client.submit(
+                    function,
+                    self.chunk_name(number),
+                    *self.columns.chunk(number),
+                    key=f"drsvm-{function.__name__}-{uuid.uuid4().hex}",
+                    pure=False,
+                    **options,
                 )
+                futures.append(future)
         except Exception as error:
             if self.client.status == "running":
                 raise
@@ -148,38 +156,38 @@ class DaskCoordinator(Coordinator):
         return self._results(futures)
 
     def _check_versions(self) -> None:
+        """Raise an error if a worker has another version of a package that matters."""
+        names = [SAME_VERSION, *SAME_MAJOR_VERSION]
         try:
-            report: Any = self.client.get_versions(
-                packages=[SAME_VERSION, *SAME_MAJOR_VERSION]
-            )
+            report: Any = self.client.get_versions(packages=names)
             threads: Any = self.client.nthreads()
         except (*LOST, RuntimeError) as error:
             raise RowsLost(_gone(error)) from error
         self._threads = dict(threads)
         packages = report["client"]["packages"]
-        for (address, versions), name in product(
-            report["workers"].items(), (SAME_VERSION, *SAME_MAJOR_VERSION)
-        ):
-            there = versions["packages"].get(name) or "(none)"
-            here = packages.get(name) or "(none)"
-            exact = name == SAME_VERSION
-            if there != here and (
-                exact or there.partition(".")[0] != here.partition(".")[0]
-            ):
+        for address, versions in report["workers"].items():
+            for name in names:
+                there = versions["packages"].get(name) or "(none)"
+                here = packages.get(name) or "(none)"
+                if _fits(name, there, here):
+                    continue
+                kind = "" if name == SAME_VERSION else "major "
                 raise RuntimeError(
                     f"The worker {address} has {name} {there}, but this process has {name} {here}: install the same "
-                    f"{'' if exact else 'major '}version on all machines."
+                    f"{kind}version on all machines."
                 )
-        self._checked |= set(report["workers"])
+        self._checked.update(report["workers"])
 
     def _results(self, futures: list[Future]) -> list[Any]:
+        """Return the results of tasks, and wait for workers for some time if there are none."""
         since = time.monotonic()
         while True:
             try:
                 wait(futures, timeout=GLANCE)
                 return self.client.gather(futures)  # pyright: ignore[reportReturnType]
             except TimeoutError as error:
-                since = time.monotonic() if self._has_workers() else since
+                if self._has_workers():
+                    since = time.monotonic()
                 if time.monotonic() - since > PATIENCE:
                     raise RowsLost(
                         f"The Dask cluster has had no worker at work for {PATIENCE:g} s: there is none, or all are "
@@ -190,8 +198,10 @@ class DaskCoordinator(Coordinator):
                     f"{error} The workers may lack memory: besides the rows, they need up to 130 bytes per row."
                 ) from error
             except LOST as error:
+                # An error of the task itself, such as a file that is not there, is not
+                # a loss.
                 if any(future.status == "error" for future in futures):
-                    raise  # by the task itself, such as a file that is not there
+                    raise
                 raise RowsLost(_gone(error)) from error
 
     def _has_workers(self) -> bool:
@@ -203,6 +213,13 @@ class DaskCoordinator(Coordinator):
             return False
 
 
+def _fits(name: str, there: str, here: str) -> bool:
+    """Return whether a worker's version of a package goes together with the one here."""
+    if name == SAME_VERSION:
+        return there == here
+    return there.partition(".")[0] == here.partition(".")[0]
+
+
 def _gone(error: BaseException) -> str:
     return (
         f"The rows on the Dask cluster are lost ({type(error).__name__}: {error}). Either the scheduler is gone: start "
@@ -211,18 +228,18 @@ def _gone(error: BaseException) -> str:
     )
 
 
-def _tell_workers(client: Any, function: Callable, *arguments) -> None:
+def _post_to_workers(client: Any, function: Callable, *arguments) -> None:
     """Call a function on all workers, without waiting.
 
-    From any thread, and whether there are workers or not.
+    This may be called from any thread, and whether there are workers or not.
     """
-    with suppress(Exception):
-        client.loop.add_callback(_call, client, function, *arguments)
 
+    async def call() -> None:
+        with suppress(Exception):
+            await client._run(function, *arguments, on_error="ignore")
 
-async def _call(client: Client, function: Callable, *arguments) -> None:
     with suppress(Exception):
-        await client._run(function, *arguments, on_error="ignore")
+        client.loop.add_callback(call)
 
 
 class DaskChannel(WorkerChannel):
@@ -235,7 +252,7 @@ class DaskChannel(WorkerChannel):
             queue.SimpleQueue()
         )
         self.waiting: dict[Group, Message] = {}
-        # Where to, and the reply
+        # The address that a message was sent to, and the reply
         self.sent: dict[Group, tuple[str, concurrent.futures.Future]] = {}
         self.groups = coordinator.groups(coordinator.places)
         self.next_look = time.monotonic() + GLANCE
@@ -255,14 +272,14 @@ class DaskChannel(WorkerChannel):
         connections = self.coordinator.connections
         if address not in connections:
             connections[address] = asyncio.ensure_future(self._connect(address))
+        arguments = (self.coordinator.name, numbers, message)
         try:
             worker, mailbox = await connections[address]
-            arguments = [
-                to_serialize(argument)
-                for argument in (self.coordinator.name, numbers, message)
-            ]
             reply = await worker.actor_execute(
-                function="reply", actor=mailbox.key, args=arguments, kwargs={}
+                function="reply",
+                actor=mailbox.key,
+                args=[to_serialize(argument) for argument in arguments],
+                kwargs={},
             )
         except CLOSED as error:
             connections.pop(address, None)
@@ -272,19 +289,18 @@ class DaskChannel(WorkerChannel):
         raise reply["exception"]
 
     async def _connect(self, address: str) -> Connection:
-        options = {
-            "actor": True,
-            "workers": [address],
-            "allow_other_workers": False,
-            "pure": False,
-        }
-        mailbox = self.client.submit(dask_worker.Mailbox, **options)
+        mailbox = self.client.submit(
+            dask_worker.Mailbox,
+            actor=True,
+            workers=[address],
+            allow_other_workers=False,
+            pure=False,
+        )
         await mailbox.result(timeout=READY)
         if self.client.direct_to_workers is not False:
             direct = self.client.rpc(address)
-            with suppress(
-                OSError
-            ):  # workers behind a firewall are reached by way of the scheduler
+            # Workers behind a firewall are reached by way of the scheduler.
+            with suppress(OSError):
                 await asyncio.wait_for(direct.identity(), REACH)
                 return direct, mailbox
         return ProxyRPC(self.client.scheduler, address), mailbox
@@ -295,17 +311,15 @@ class DaskChannel(WorkerChannel):
             now = time.monotonic()
             if now >= self.next_look:
                 self._look_after_workers()
+            most = max(min(until, self.next_look) - now, 0.0)
             try:
-                group, done = self.replies.get(
-                    timeout=max(min(until, self.next_look) - now, 0.0)
-                )
+                group, done = self.replies.get(timeout=most)
             except queue.Empty:
                 if time.monotonic() >= until:
                     return (), None
                 continue
-            if (
-                group not in self.waiting or done is not self.sent[group][1]
-            ):  # of a worker that was thought to be lost
+            # A reply may come from a worker that was thought to be lost.
+            if group not in self.waiting or done is not self.sent[group][1]:
                 continue
             try:
                 value = done.result()
@@ -324,7 +338,8 @@ class DaskChannel(WorkerChannel):
                 f"The Dask cluster does not reply ({type(error).__name__}: {error})."
             ) from error
         for group in list(self.waiting):
-            if self.sent[group][0] not in there:
+            address, _ = self.sent[group]
+            if address not in there:
                 self._build_again(group)
         self.next_look = time.monotonic() + GLANCE
 

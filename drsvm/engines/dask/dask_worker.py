@@ -5,6 +5,7 @@ may move, copy or spill what is in it, and are found by the name of their coordi
 and the number of their chunk.
 """
 
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -23,43 +24,44 @@ _keys: dict[str, set[str]] = {}  # of the data that shards are made of
 _rows: WeakValueDictionary[str, Matrix] = WeakValueDictionary()
 
 
-def survey(coordinator: str, number: int, rows_key: str, X: Matrix, *columns) -> Survey:
+class ChunkName(NamedTuple):
+    """Which chunk it is, and of whose rows."""
+
+    coordinator: str
+    number: int
+    key: str  # of its rows, in Dask's own store
+
+
+def survey(name: ChunkName, X: Matrix, *columns) -> Survey:
     """Check a chunk, and return a description of it."""
-    chunk = _checked(number, rows_key, X, columns)
-    _chunks.setdefault(coordinator, {})[number] = chunk
+    chunk = _checked(name, X, columns)
+    _chunks.setdefault(name.coordinator, {})[name.number] = chunk
     return Survey.of(chunk)
 
 
-def build(
-    coordinator: str, number: int, units: Units, rows_key: str, X: Matrix, *columns
-) -> tuple[int, str]:
+def build(name: ChunkName, X: Matrix, *columns, units: Units) -> tuple[int, str]:
     """Make a shard of a chunk, if it is not here; return where it is."""
-    _shard(coordinator, number, units, rows_key, X, columns)
-    return number, get_worker().address
+    _shard(name, units, X, columns)
+    return name.number, get_worker().address
 
 
-def _shard(
-    coordinator: str,
-    number: int,
-    units: Units,
-    rows_key: str,
-    X: Matrix,
-    columns: tuple,
-) -> Shard:
-    shards = _shards.setdefault(coordinator, {})
-    if number not in shards:
-        chunk = _chunks.get(coordinator, {}).pop(number, None) or _checked(
-            number, rows_key, X, columns
-        )
-        shards[number] = chunk.shard(units)
-        _keys.setdefault(coordinator, set()).add(rows_key)
-    return shards[number]
+def _shard(name: ChunkName, units: Units, X: Matrix, columns: tuple) -> Shard:
+    shards = _shards.setdefault(name.coordinator, {})
+    if name.number not in shards:
+        chunk = _chunks.get(name.coordinator, {}).pop(name.number, None)
+        if chunk is None:
+            chunk = _checked(name, X, columns)
+        shards[name.number] = chunk.shard(units)
+        _keys.setdefault(name.coordinator, set()).add(name.key)
+    return shards[name.number]
 
 
-def _checked(number: int, rows_key: str, X: Matrix, columns: tuple) -> Chunk:
-    known = _rows.get(rows_key)
-    chunk = Chunk.checked(number, X if known is None else CheckedRows(known), *columns)
-    _rows[rows_key] = chunk.X
+def _checked(name: ChunkName, X: Matrix, columns: tuple) -> Chunk:
+    """Return a chunk with rows that are checked once, for all problems with them."""
+    known = _rows.get(name.key)
+    rows = X if known is None else CheckedRows(known)
+    chunk = Chunk.checked(name.number, rows, *columns)
+    _rows[name.key] = chunk.X
     return chunk
 
 
@@ -79,33 +81,28 @@ class Mailbox:
     """Receives messages to the shards of a worker: a Dask actor."""
 
     async def reply(self, *content) -> Summable:
-        """Return the sum of the replies of some shards, on a thread of the worker's own: actors have only one."""
+        """Return the sum of the replies of some shards.
+
+        They are computed on a thread of the worker's own: actors have only one.
+        """
         worker = get_worker()
-        return await worker.loop.run_in_executor(
-            worker.executors["default"], reply, *content
-        )
+        pool = worker.executors["default"]
+        return await worker.loop.run_in_executor(pool, reply, *content)
 
 
 def block_of(
-    message: Message,
-    coordinator: str,
-    number: int,
-    units: Units,
-    length: int,
-    rows_key: str,
-    X,
-    *columns,
-):
+    message: Message, name: ChunkName, units: Units, length: int, X, *columns
+) -> np.ndarray:
     """Return the entries of a vector for the rows of a chunk.
 
     Those of weight 0 have the entry 0.
     """
-    shard = _shard(coordinator, number, units, rows_key, X, columns)
-    [values] = shard.reply(message)
+    [values] = _shard(name, units, X, columns).reply(message)
     if len(values) == length:
         return np.array(values)
+    weights = columns[1]
     block = np.zeros(length)
-    block[np.flatnonzero(columns[1])] = values
+    block[np.flatnonzero(weights)] = values
     return block
 
 
@@ -117,9 +114,8 @@ def forget_runs(coordinator: str, run: str) -> None:
 
 def forget_shards(coordinator: str) -> None:
     """Free the shards."""
-    _shards.pop(coordinator, None)
-    _chunks.pop(coordinator, None)
-    _keys.pop(coordinator, None)
+    for known in (_shards, _chunks, _keys):
+        known.pop(coordinator, None)
 
 
 def forget_orphans(dask_worker: Worker) -> None:

@@ -1,6 +1,7 @@
-"""Rows on a graphics card.
+"""Rows on a GPU.
 
-`backend` brings data there, `rows` are products and Gram matrices, `streaming` is for
-too many, `engine` is the interior point, `kernels.cu` has sums and products, `kernels`
-translates the mathematics of a sample.
+`gpu_backend` brings data there, `gpu_rows` are products and Gram matrices, `streaming`
+is for too many rows, and `gpu_engine` is the interior point. `cuda_kernels` compiles
+`kernels.cu`, which has sums and products, together with the mathematics of a sample, to
+which `cuda_translation` gives the form of C++.
 """

@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""The graphics card: CuPy, if it is installed and finds one, its memory and its BLAS."""
+"""The GPU: CuPy, if it is installed and finds one, its memory and its BLAS."""
 
 from functools import cache
 from typing import Any
@@ -20,7 +20,7 @@ SHARE_OF_MEMORY = 0.85
 
 
 class GpuError(RuntimeError):
-    """No graphics card can be used, or not for this."""
+    """No GPU can be used, or not for this."""
 
 
 @cache
@@ -56,23 +56,23 @@ def on_device(values, dtype: DTypeLike | None = np.float64) -> Matrix:
     What is on the GPU already is not copied, unless it has another type.
     """
     xp = cupy()
-    if hasattr(values, "__dlpack__") and not isinstance(
-        values, np.ndarray | xp.ndarray
-    ):
+    known = isinstance(values, np.ndarray | xp.ndarray)
+    if not known and hasattr(values, "__dlpack__"):
         values = xp.from_dlpack(values)
     return xp.asarray(values, dtype=dtype)
 
 
 def on_host(values: Matrix) -> Matrix:
     """Return values that may be on the GPU as an array of numpy; None stays None."""
-    here = isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__")
-    return values if here else to_numpy(on_device(values, None))
+    if isinstance(values, np.ndarray) or not hasattr(values, "__dlpack__"):
+        return values
+    return to_numpy(on_device(values, None))
 
 
 def add_square(scaled: Matrix, matrix: Matrix) -> None:
     """Add scaledᵀ·scaled to the upper triangle of a matrix of doubles.
 
-    Float32 by tensor cores, to three digits.
+    Of float32, tensor cores form it, to three digits.
     """
     from cupy import cublas
     from cupy.cuda.device import get_cublas_handle

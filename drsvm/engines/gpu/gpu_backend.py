@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false
-"""Data on a graphics card: rows for a problem, labels and predictions for an estimator."""
+"""Data on a GPU: rows for a problem, labels and predictions for an estimator."""
 
 from importlib import import_module
 
@@ -25,6 +25,7 @@ from drsvm.utils.parallel import slices
 STATE_BYTES = 160
 # Size of the blocks in which rows cross that do not fit onto the GPU
 BLOCK_BYTES = 1 << 30
+NUMBERS = "biuf"  # kinds of the data types that the GPU takes
 
 
 class GpuBackend(Backend):
@@ -32,26 +33,27 @@ class GpuBackend(Backend):
 
     def data(self, X, y, sample_weight, flip_cost):
         attributes = gpu_rows(X).data(on_host(y), sample_weight)
-        costs = checked_costs(flip_cost, attributes["n_given"], attributes["kept"])
-        return attributes | {"flip_cost": costs}
+        n = attributes["n_given"]
+        attributes["flip_cost"] = checked_costs(flip_cost, n, attributes["kept"])
+        return attributes
 
     def kernel_rows(self, points, function):
         if not function.proven:
             raise ValueError(
                 "A kernel that is a table or a function of yours needs engine='cpu', with X in main memory."
             )
-        return GpuKernelRows(
-            on_device(dense(points.X if isinstance(points, ForGpu) else points)),
-            function,
-        )
+        if isinstance(points, ForGpu):
+            points = points.X
+        return GpuKernelRows(on_device(dense(points)), function)
 
     def with_labels(self, X, y):
-        y = y if hasattr(y, "__dlpack__") else np.asarray(y)
-        if isinstance(y, np.ndarray) and y.dtype.kind not in "biuf":
-            y = y
-        else:
+        if not hasattr(y, "__dlpack__"):
+            y = np.asarray(y)
+        # Labels that are texts stay in main memory.
+        if not isinstance(y, np.ndarray) or y.dtype.kind in NUMBERS:
             y = on_device(y, None)
-        y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
+        if y.ndim == 2 and 1 in y.shape:
+            y = y.ravel()
         if y.shape != (X.shape[0],):
             raise ValueError(
                 f"y must have one label per row of X: X has {X.shape[0]} rows, y has shape {y.shape}."
@@ -70,9 +72,8 @@ class GpuBackend(Backend):
     def mapped(self, X, function, parameters):
         is_sparse = hasattr(X, "tocsr")
         rows = X.tocsr() if is_sparse else gpu_rows(X).X
-        mapped = function(
-            rows, *(on_device(values, rows.dtype) for values in parameters)
-        )
+        there = [on_device(values, rows.dtype) for values in parameters]
+        mapped = function(rows, *there)
         return mapped if is_sparse else self.like(X, mapped)
 
     def classes_of(self, y):
@@ -85,16 +86,15 @@ class GpuBackend(Backend):
         return to_numpy(cupy().unique(y))
 
     def by_class(self, y, classes, values, weights=None):
-        by_row = on_device(values, None)[_positions(y, classes)]
-        if weights is None:
-            return by_row
-        return by_row * on_device(weights)
+        by_row = on_device(values, None)[_codes(y, classes)]
+        return by_row if weights is None else by_row * on_device(weights)
 
     def masses_of_classes(self, y, classes, weights=None):
-        weights = None if weights is None else on_device(weights)
-        return to_numpy(
-            cupy().bincount(_positions(y, classes), weights, minlength=len(classes))
-        ).astype(np.float64)
+        if weights is not None:
+            weights = on_device(weights)
+        codes = _codes(y, classes)
+        masses = cupy().bincount(codes, weights, minlength=len(classes))
+        return to_numpy(masses).astype(np.float64)
 
     def counts_for_radius(self, problem, y, classes, positive, factors, sample_weight):
         return on_device(sample_weight)
@@ -103,10 +103,10 @@ class GpuBackend(Backend):
         rows = gpu_rows(X)
         coef = np.atleast_2d(to_numpy(coef))
         intercept = np.atleast_1d(to_numpy(intercept))
-        values = [rows.dot(w, float(b)) for w, b in zip(coef, intercept, strict=True)]
-        return self.like(
-            X, values[0] if len(values) == 1 else cupy().stack(values, axis=1)
-        )
+        columns = [rows.dot(w, float(b)) for w, b in zip(coef, intercept, strict=True)]
+        if len(columns) == 1:
+            return self.like(X, columns[0])
+        return self.like(X, cupy().stack(columns, axis=1))
 
     def labels(self, values, classes):
         scores = on_device(values, None)
@@ -114,14 +114,13 @@ class GpuBackend(Backend):
             chosen = (scores > 0).astype(np.int64)
         else:
             chosen = scores.argmax(axis=1)
-        if classes.dtype.kind not in "biuf":
+        if classes.dtype.kind not in NUMBERS:
             return classes[to_numpy(chosen)]
         return self.like(values, on_device(classes, None)[chosen])
 
     def by_row(self, function, values, parameters, n_columns):
-        return self.like(
-            values, function(to_numpy(on_device(values, None)), parameters)
-        )
+        here = to_numpy(on_device(values, None))
+        return self.like(values, function(here, parameters))
 
     def like(self, X, values):
         if isinstance(X, ForGpu):
@@ -133,7 +132,8 @@ class GpuBackend(Backend):
         return library.from_dlpack(values)
 
 
-def _positions(y, classes):
+def _codes(y, classes):
+    """Return the place of every label among the classes, on the GPU."""
     if isinstance(y, np.ndarray):
         return on_device(np.searchsorted(classes, y), np.int64)
     return cupy().searchsorted(on_device(classes, None), y)
@@ -141,40 +141,49 @@ def _positions(y, classes):
 
 def gpu_rows(X: Matrix) -> GpuRows:
     """Return rows for the GPU: those that are there stay as they are, others are copied, or cross in every pass."""
-    xp = cupy()
-    X = X.X if isinstance(X, ForGpu) else X
+    if isinstance(X, ForGpu):
+        X = X.X
     if hasattr(X, "tocsr"):
         return _sparse_rows(X)
-    X = X if isinstance(X, np.ndarray) else on_device(X, None)
+    if not isinstance(X, np.ndarray):
+        X = on_device(X, None)
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(
             f"X must have rows and columns, got an array of shape {X.shape}."
         )
-    if X.dtype in (np.float32, np.float64):
-        dtype = X.dtype
-    else:
-        dtype = np.dtype(np.float64)
+    dtype = _float_type(X)
     if isinstance(X, np.ndarray) and X.nbytes + len(X) * STATE_BYTES > free_memory():
-        # They stay in main memory; their state must fit onto the GPU.
-        X = np.ascontiguousarray(X, dtype=dtype)
-        block = min(BLOCK_BYTES, free_memory() // 8)
-        _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
-        for rows in slices(len(X), max(1, block // X[0].nbytes)):
-            _check_finite(on_device(X[rows], X.dtype), rows.start)
-        return StreamedGpuRows(X, block)
+        return _streamed_rows(np.ascontiguousarray(X, dtype=dtype))
+    xp = cupy()
     X = xp.ascontiguousarray(xp.asarray(X, dtype=dtype))
     _check_finite(X)
     return DenseGpuRows(X)
 
 
+def _float_type(X: Matrix) -> np.dtype:
+    """Return the type of the entries on the GPU: float32 and float64 stay as they are."""
+    if X.dtype in (np.float32, np.float64):
+        return np.dtype(X.dtype)
+    return np.dtype(np.float64)
+
+
+def _streamed_rows(X: np.ndarray) -> StreamedGpuRows:
+    """Return rows that stay in main memory; their state must fit onto the GPU."""
+    block = min(BLOCK_BYTES, free_memory() // 8)
+    _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
+    for rows in slices(len(X), max(1, block // X[0].nbytes)):
+        _check_finite(on_device(X[rows], X.dtype), rows.start)
+    return StreamedGpuRows(X, block)
+
+
 def _sparse_rows(X: Matrix) -> SparseGpuRows:
     from cupyx.scipy import sparse as gpu_sparse
 
-    dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+    dtype = _float_type(X)
     if sparse.issparse(X):
-        _check_room(
-            X.nnz * (2 * dtype.itemsize + 12) + X.shape[0] * STATE_BYTES, X.shape
-        )
+        # Every entry is there twice, by rows and by columns, with indices.
+        needed = X.nnz * (2 * dtype.itemsize + 12) + X.shape[0] * STATE_BYTES
+        _check_room(needed, X.shape)
     X = gpu_sparse.csr_matrix(X, dtype=dtype)
     if not X.has_canonical_format:
         X = X.copy()  # the given one is not modified
@@ -192,20 +201,16 @@ def _check_room(needed: int, shape: tuple[int, int]) -> None:
         )
 
 
-def _check_finite(values: np.ndarray, first_row: int = 0) -> None:
+def _check_finite(values: Matrix, first_row: int = 0) -> None:
     """Raise an error if there is a value that is not finite.
 
-    Values[0] belongs to the given row.
+    values[0] belongs to the given row.
     """
-    if not bool(cupy().isfinite(values).all()):
-        where = [
-            int(k)
-            for k in np.unravel_index(
-                int(cupy().isfinite(values).argmin()), values.shape
-            )
-        ]
-        if values.ndim == 2:
-            at = f" at row {first_row + where[0]}, column {where[1]}"
-        else:
-            at = ""
-        raise ValueError(f"X has NaN or an infinite value{at}: remove or impute it.")
+    finite = cupy().isfinite(values)
+    if bool(finite.all()):
+        return
+    at = ""
+    if values.ndim == 2:
+        row, column = np.unravel_index(int(finite.argmin()), values.shape)
+        at = f" at row {first_row + int(row)}, column {int(column)}"
+    raise ValueError(f"X has NaN or an infinite value{at}: remove or impute it.")

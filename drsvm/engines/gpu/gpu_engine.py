@@ -1,10 +1,9 @@
 # pyright: reportMissingImports=false
-"""The GPU engine: rows and per-sample state are on a graphics card.
-
-Each pass is a product, a kernel and a sum.
+"""The GPU engine: rows and per-sample state are on a GPU, and each pass is a product, a kernel and a sum.
 
 The Newton matrix is formed and factorised there too or, with many features, only
-multiplied by.
+multiplied by. The sequence of an iteration is that of the protocol
+(`engines/engine.py`).
 """
 
 from contextlib import suppress
@@ -40,7 +39,7 @@ MAX_FEATURES = 10_000
 
 
 class GpuEngine(Engine):
-    """All rows of a problem on one card."""
+    """All rows of a problem on one GPU."""
 
     small = False
 
@@ -49,26 +48,31 @@ class GpuEngine(Engine):
         self.signs = problem.signs
         self.weights = problem.sample_weight
         kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
-        # Flips and costs with the step from one sample to the next, as kernels take
-        # them.
-        self.flip_arguments = (
-            *(on_device(np.atleast_1d(one)) for one in (flips, kappa)),
-            np.int32(np.ndim(kappa)),
-        )
+        flips_there = on_device(np.atleast_1d(flips))
+        costs_there = on_device(np.atleast_1d(kappa))
+        # One number for all samples is an array with a step of 0 from one to the next.
+        step = np.int32(np.ndim(kappa))
         self.n, self.n_features = self.rows.shape
         self.n_linear = self.n_features + problem.fit_intercept
         self.mass = float(self.weights.sum())
-        self.weight = 2.0 * self.mass + float(
-            (self.weights * self.flip_arguments[0]).sum()
-        )
+        self.weight = 2.0 * self.mass + float((self.weights * flips_there).sum())
         self._state = cupy().empty((6, self.n))
+        # What all kernels for the samples take first
+        self._samples = (
+            self._state,
+            self.n,
+            self.weights,
+            self.signs,
+            flips_there,
+            costs_there,
+            step,
+        )
         self._mu = 1.0  # mean complementarity product, in units of the weights
         self._corrections: Matrix = None  # with the changes of the margins
         self._step = NO_STEP
 
     def _call(self, name: str, *arguments) -> None:
-        samples = self._state, self.n, self.weights, self.signs, *self.flip_arguments
-        launch(kernel(name), self.n, *samples, *arguments)
+        launch(kernel(name), self.n, *self._samples, *arguments)
 
     def _by_block(self, n_values: int) -> np.ndarray:
         """Return room for values of each block of threads."""
@@ -96,31 +100,31 @@ class GpuEngine(Engine):
         sums = to_numpy(self.rows.device_sums(coefficients))
         if self.n_linear == self.n_features:
             return sums
-        return np.concatenate(
-            [sums, to_numpy(coefficients.sum(axis=1))[:, None]], axis=1
-        )
+        ones = to_numpy(coefficients.sum(axis=1))
+        return np.concatenate([sums, ones[:, None]], axis=1)
 
-    def center(self, point, lam: float, mu: float) -> None:
+    def center(self, point, lam, mu) -> None:
         self._mu = mu
         self._call("center", self._products(point) * self.signs, float(lam), float(mu))
 
     def total_slack(self) -> float:
         return float(self.weights @ self._state[5])
 
-    def curvature(self, *steps: float) -> tuple[float, Curvature]:
+    def curvature(self, *steps) -> tuple[float, Curvature]:
         products = self._move(steps)
         coefficients = cupy().empty((3, self.n))
         h = coefficients[2]
         square, linear = self._sums(2, "curvature", h, coefficients)
-        with_border = self.n_linear > self.n_features
-        added = self._collect(coefficients if with_border else coefficients[:2])
-        border = added[2] if with_border else np.zeros(self.n_linear)
-        if self.n_features > MAX_FEATURES:
-            gram = None
+        if self.n_linear > self.n_features:
+            column, predictor, border = self._collect(coefficients)
         else:
+            column, predictor = self._collect(coefficients[:2])
+            border = np.zeros(self.n_linear)
+        gram = None
+        if self.n_features <= MAX_FEATURES:
             gram = self.rows.gram(h, rough=self._step.target > ROUGH)
         return products, Curvature(
-            gram, added[0], square, added[1], linear, border, of_rows=h
+            gram, column, square, predictor, linear, border, of_rows=h
         )
 
     def factorised(self, samples, cone, ridge) -> Factorised:
@@ -129,19 +133,22 @@ class GpuEngine(Engine):
         return GpuFactorised(newton_matrix(samples, cone, ridge, DAMPING))
 
     def predict(self, direction, lam_change) -> tuple[Rates, Prediction]:
-        xp = cupy()
         if self._corrections is None:
-            self._corrections = xp.empty((4, self.n))
-        coefficients = xp.empty((2, self.n))
+            self._corrections = cupy().empty((4, self.n))
+        coefficients = cupy().empty((2, self.n))
         sums = self._by_block(5)
-        written = self._corrections, coefficients, sums
         rates = self._rates(
-            "predict", self._products(direction), float(lam_change), *written
+            "predict",
+            self._products(direction),
+            float(lam_change),
+            self._corrections,
+            coefficients,
+            sums,
         )
-        slack, multiplier, both, corrected, targeted = sums.sum(axis=0).tolist()
-        correcting, target = self._collect(coefficients)
+        *changes, correction_lam, targeted_lam = sums.sum(axis=0).tolist()
+        correction, targeted = self._collect(coefficients)
         return rates, Prediction(
-            slack, multiplier, both, correcting, corrected, target, targeted
+            *changes, correction, correction_lam, targeted, targeted_lam
         )
 
     def longest_steps(self, direction, lam_change, target) -> Rates:
@@ -149,17 +156,10 @@ class GpuEngine(Engine):
         self._corrections[3] = self._products(direction)
         return self._rates("longest_steps", *self._along(), self._corrections)
 
-    def _along(
-        self, primal: float = 0.0, dual: float = 0.0, left: float = 0.0
-    ) -> tuple[float, ...]:
+    def _along(self, primal=0.0, dual=0.0, left=0.0) -> tuple[float, ...]:
         """Return the arguments of kernels that follow the corrected direction."""
-        return (
-            self._step.target,
-            self._step.lam_change,
-            float(primal),
-            float(dual),
-            float(left),
-        )
+        step = self._step
+        return step.target, step.lam_change, float(primal), float(dual), float(left)
 
     def _move(self, steps: tuple[float, ...]) -> float:
         if not steps:
@@ -168,12 +168,12 @@ class GpuEngine(Engine):
         self._mu = products / self.weight
         return products
 
-    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
+    def dual_sums(self, *steps) -> tuple[float, DualSums]:
         products = self._move(steps)
         coefficients = cupy().empty((2, self.n))
-        one, other, *costs = self._sums(4, "sides", coefficients)
+        sums = self._sums(4, "sides", coefficients)
         rows = to_numpy(self.rows.device_sums(coefficients)).T
-        return products, DualSums(rows, np.array([one, other]), np.array(costs))
+        return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
 
     def multipliers(self) -> tuple[Vector, Vector]:
         return self._state[0], self._state[1]
@@ -192,6 +192,7 @@ class GpuFactorised(Factorised):
         diagonal = self.matrix.diagonal()
         self.scale = 1.0 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0))
         scaled = self.matrix * self.scale * self.scale[:, None]
+        # As little is added to the diagonal as the factorisation needs.
         for added in REGULARISATIONS:
             xp.fill_diagonal(scaled, 1.0 + added)
             with suppress(np.linalg.LinAlgError), errstate(linalg="raise"):
@@ -231,7 +232,7 @@ class GpuMatrixFree(MatrixFree):
         self.inverse = 1.0 / cupy().maximum(diagonal, 1e-300)
 
     def _weighted_sum(self, c):
-        # Stays on the GPU: to and fro, it took longer than the product
+        # It stays on the GPU: to and fro, it took longer than the product.
         return self.rows.device_sums(c[None])[0]
 
     def apply_inverse(self, right):

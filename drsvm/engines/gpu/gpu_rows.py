@@ -1,7 +1,5 @@
-"""Rows on a graphics card: products, sums and Gram matrices, in double precision.
-
-Functions of a kernel as well.
-"""
+# pyright: reportMissingImports=false
+"""Rows on a GPU: products, sums and Gram matrices, in double precision, and functions of a kernel."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -34,8 +32,8 @@ from drsvm.utils.parallel import slices
 GRAM_BYTES = 1 << 29  # size of the scaled copies of rows that are multiplied
 SUM_BLOCKS = 1024  # number of parts of the rows whose sums are formed separately
 ENTRIES_OF_SUM = 8192  # number of entries of a column that one block of threads adds up
-# Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it
-# per multiprocessor.
+# Shared memory for rows of a Gram matrix of sparse rows, its maximum, and the number of
+# parts of the matrix per multiprocessor
 TILE_BYTES = 64 << 10
 MAX_SHARED = 220 << 10
 GRAM_PARTS = 16
@@ -54,13 +52,14 @@ def checked_costs(flip_cost: Costs, n: int, kept: Vector | None) -> Costs:
         raise ValueError(
             f"flip_cost must have one entry ≥ 0 per row of X ({n}), got shape {costs.shape}."
         )
-    costs = costs if kept is None else costs[kept]
+    if kept is not None:
+        costs = costs[kept]
     if bool((costs == costs[0]).all()):
         return float(costs[0])
     return costs
 
 
-class CardRows(Rows):
+class CupyRows(Rows):
     """Rows whose vectors, with an entry per row, are arrays of CuPy."""
 
     place = "on a graphics card"
@@ -79,7 +78,7 @@ class CardRows(Rows):
         """Return the rows in this process's memory."""
 
 
-class GpuRows(CardRows):
+class GpuRows(CupyRows):
     """Rows on the GPU, as matrices."""
 
     def __init__(self, X: Matrix):
@@ -132,47 +131,48 @@ class DenseGpuRows(GpuRows):
     def blocks(self, row_bytes: int = 0) -> Iterator[tuple[slice, Matrix]]:
         """Yield parts of the rows, as large as possible.
 
-        Those that a copy is made of, with so many bytes per row.
+        If a copy is made of them, `row_bytes` is its size per row.
         """
         n = self.shape[0]
-        for part in slices(n, max(1, GRAM_BYTES // row_bytes) if row_bytes else n):
+        size = max(1, GRAM_BYTES // row_bytes) if row_bytes else n
+        for part in slices(n, size):
             yield part, self.X[part]
 
     def dot(self, v, shift=0.0):
         n, d = self.shape
         out = cupy().empty(n)
         v = on_device(v)
+        dot = kernel("dense_dot", self.dtype)
         for part, rows in self.blocks():
-            arguments = rows, len(rows), np.int32(d), v, float(shift), out[part]
-            launch(kernel("dense_dot", self.dtype), 32 * len(rows), *arguments)
+            n_rows = len(rows)
+            arguments = rows, n_rows, np.int32(d), v, float(shift), out[part]
+            launch(dot, 32 * n_rows, *arguments)
         return out
 
     def device_sums(self, c):
-        (_, d) = self.shape
+        d = self.shape[1]
         k = len(c)
         total = cupy().zeros((k, d))
         columns = min(d, THREADS)
+        sums = kernel("dense_sums", self.dtype, k)
         for part, rows in self.blocks():
             n = len(rows)
             per_block = max(64, -(-n // SUM_BLOCKS))
             n_blocks = -(-n // per_block)
             partial = cupy().empty((n_blocks, k, d))
             coefficients = c[:, part]
-            grid = n_blocks, -(-d // columns)
-            stride = coefficients.strides[0] // 8
             arguments = (
                 rows,
                 n,
                 np.int32(d),
                 np.int32(columns),
                 coefficients,
-                stride,
+                coefficients.strides[0] // 8,
                 per_block,
                 partial,
             )
-            kernel("dense_sums", self.dtype, k)(
-                grid, (THREADS,), arguments, shared_mem=8 * THREADS
-            )
+            grid = n_blocks, -(-d // columns)
+            sums(grid, (THREADS,), arguments, shared_mem=8 * THREADS)
             total += partial.sum(axis=0)
         return total
 
@@ -180,24 +180,18 @@ class DenseGpuRows(GpuRows):
         d = self.shape[1]
         matrix = cupy().zeros((d, d))
         kind = np.dtype(np.float32 if rough else np.float64)
+        scale = kernel("scale_rows", self.dtype, kind)
         for part, rows in self.blocks(kind.itemsize * d):
             scaled = cupy().empty(rows.shape, dtype=kind)
-            launch(
-                kernel("scale_rows", self.dtype, kind),
-                rows.size,
-                rows,
-                len(rows),
-                np.int32(d),
-                h[part],
-                scaled,
-            )
+            launch(scale, rows.size, rows, len(rows), np.int32(d), h[part], scaled)
             add_square(scaled, matrix)
         return matrix
 
     def norms(self, p, factors=None):
         out = cupy().empty(self.shape[0])
         for part, rows in self.blocks():
-            _row_norms(rows, 0, 0, rows.shape, self.dtype, p, factors, out[part])
+            # 0 stands for the indices and starts that dense rows do not have.
+            _row_norms((rows, 0, 0), rows.shape, self.dtype, p, factors, out[part])
         return out
 
     def sum_of_squares(self, c):
@@ -208,39 +202,26 @@ class DenseGpuRows(GpuRows):
         return total
 
     def on_features(self, features):
-        return DenseGpuRows(
-            cupy().ascontiguousarray(self.X[:, on_device(features, np.int64)])
-        )
+        chosen = self.X[:, on_device(features, np.int64)]
+        return DenseGpuRows(cupy().ascontiguousarray(chosen))
 
     def shifted(self, offset):
         return DenseGpuRows(self.X - on_device(offset, self.dtype))
 
 
-def _row_norms(data, indices, indptr, shape, dtype, p: float, factors, out) -> None:
+def _row_norms(entries: tuple, shape, dtype, p: float, factors, out) -> None:
+    """Write the p-norms of rows, whose entries are multiplied by factors of the features."""
     n, d = shape
     code = 0 if p == np.inf else int(p)
     factors = 0 if factors is None else on_device(factors)
-    launch(
-        kernel("row_norms", dtype),
-        32 * n,
-        data,
-        indices,
-        indptr,
-        n,
-        np.int32(d),
-        factors,
-        np.int32(code),
-        out,
-    )
+    norms = kernel("row_norms", dtype)
+    launch(norms, 32 * n, *entries, n, np.int32(d), factors, np.int32(code), out)
 
 
 def _entries(X: Matrix) -> tuple[Vector, Vector, Vector]:
     """Return entries, indices and starts of a compressed matrix, with the types that the kernels take."""
-    return (
-        X.data,
-        X.indices.astype(np.int32, copy=False),
-        X.indptr.astype(np.int64, copy=False),
-    )
+    indices = X.indices.astype(np.int32, copy=False)
+    return X.data, indices, X.indptr.astype(np.int64, copy=False)
 
 
 class ColumnParts(NamedTuple):
@@ -255,24 +236,21 @@ class ColumnParts(NamedTuple):
     def of(
         cls, starts: np.ndarray, most_entries: int, most_columns: int
     ) -> "ColumnParts":
-        """Cut the entries of every column, or of so many columns together, into parts."""
-        columns = np.append(
-            np.arange(0, len(starts) - 1, most_columns), len(starts) - 1
-        )
+        """Cut the entries of every column, or of several columns together, into parts."""
+        n_columns = len(starts) - 1
+        columns = np.append(np.arange(0, n_columns, most_columns), n_columns)
         starts = starts[columns]
         pieces = -(-np.diff(starts) // most_entries)
+        # For every part, its group of columns, and its number in the group
         group = np.repeat(np.arange(len(pieces)), pieces)
         number = np.arange(len(group)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         begin = starts[group] + most_entries * number
-        ends = (
-            columns[group],
-            columns[group + 1],
-            begin,
-            np.minimum(begin + most_entries, starts[group + 1]),
-        )
-        kinds = np.int32, np.int32, np.int64, np.int64
+        end = np.minimum(begin + most_entries, starts[group + 1])
         return cls(
-            *(on_device(values, kind) for values, kind in zip(ends, kinds, strict=True))
+            on_device(columns[group], np.int32),
+            on_device(columns[group + 1], np.int32),
+            on_device(begin, np.int64),
+            on_device(end, np.int64),
         )
 
 
@@ -293,11 +271,11 @@ class SparseGpuRows(GpuRows):
     def places(self) -> Vector:
         """For every entry by columns, its place among those of its row, which are sorted."""
         _, rows, _ = self.columns
-        numbered = type(self.X)(
-            (cupy().arange(float(self.stored)), self.X.indices, self.X.indptr),
-            self.shape,
-        )
-        return (numbered.tocsc().data - self.entries[2][rows]).astype(np.int32)
+        _, _, starts = self.entries
+        # A matrix of the entries' numbers is sorted by columns.
+        numbers = cupy().arange(float(self.stored))
+        numbered = type(self.X)((numbers, self.X.indices, self.X.indptr), self.shape)
+        return (numbered.tocsc().data - starts[rows]).astype(np.int32)
 
     @cached_property
     def parts_of_sums(self) -> ColumnParts:
@@ -316,15 +294,8 @@ class SparseGpuRows(GpuRows):
         n = self.shape[0]
         lanes = 8 if self.stored <= 64 * n else 32
         out = cupy().empty(n)
-        launch(
-            kernel("sparse_dot", self.dtype, lanes),
-            lanes * n,
-            *self.entries,
-            n,
-            on_device(v),
-            float(shift),
-            out,
-        )
+        dot = kernel("sparse_dot", self.dtype, lanes)
+        launch(dot, lanes * n, *self.entries, n, on_device(v), float(shift), out)
         return out
 
     def device_sums(self, c):
@@ -367,13 +338,12 @@ class SparseGpuRows(GpuRows):
 
     def norms(self, p, factors=None):
         out = cupy().empty(self.shape[0])
-        _row_norms(*self.entries, self.shape, self.dtype, p, factors, out)
+        _row_norms(self.entries, self.shape, self.dtype, p, factors, out)
         return out
 
     def sum_of_squares(self, c):
-        return to_numpy(
-            self._sums_of(self.columns[0].astype(np.float64) ** 2, c[None])[0]
-        )
+        squares = self.columns[0].astype(np.float64) ** 2
+        return to_numpy(self._sums_of(squares, c[None])[0])
 
     def on_features(self, features):
         return SparseGpuRows(self.X[:, on_device(features, np.int64)].tocsr())
@@ -382,7 +352,7 @@ class SparseGpuRows(GpuRows):
         raise TypeError("Sparse rows on a graphics card are not shifted.")
 
 
-class GpuKernelRows(FunctionRows, CardRows):
+class GpuKernelRows(FunctionRows, CupyRows):
     """Functions whose points and values are arrays of CuPy."""
 
     place = "functions of a kernel, on a graphics card"
@@ -394,33 +364,24 @@ class GpuKernelRows(FunctionRows, CardRows):
         points = on_device(dense(points))
         c = self.vector(c)
         used = cupy().flatnonzero(c)
-        out = cupy().zeros(len(points))
         c = c[used]
         landmarks = self.points[used]
+        out = cupy().zeros(len(points))
         factors = self.function.exponents(points, landmarks)
-        if factors is None:
-            left = points
-            right = landmarks
-        else:
-            left, right = factors
-        for rows, columns in product(
-            slices(len(points), TILE_ROWS), slices(len(c), TILE_COLUMNS)
-        ):
+        tiles = product(slices(len(points), TILE_ROWS), slices(len(c), TILE_COLUMNS))
+        for rows, columns in tiles:
+            some = c[columns]
             if factors is None:
-                out[rows] += DenseGpuRows(self.between(left[rows], right[columns])).dot(
-                    c[columns]
-                )
-            else:
-                exponents = left[rows] @ right[columns].T
-                some = c[columns]
-                arguments = (
-                    exponents,
-                    len(exponents),
-                    np.int32(len(some)),
-                    some,
-                    out[rows],
-                )
-                launch(kernel("exponential_dot"), 32 * len(exponents), *arguments)
+                values = self.between(points[rows], landmarks[columns])
+                out[rows] += DenseGpuRows(values).dot(some)
+                continue
+            # exp(min(e, 0)) is taken while the exponents e are added up, which saves
+            # a pass over memory.
+            left, right = factors
+            exponents = left[rows] @ right[columns].T
+            n, width = exponents.shape
+            arguments = exponents, n, np.int32(width), some, out[rows]
+            launch(kernel("exponential_dot"), 32 * n, *arguments)
         return out
 
     def _stored_products(self, columns):
@@ -434,8 +395,6 @@ class GpuKernelRows(FunctionRows, CardRows):
         return float(free_memory())
 
     def host_rows(self):
-        centre, values = (
-            None if array is None else to_numpy(array)
-            for array in (self.centre, self._values)
-        )
+        centre = None if self.centre is None else to_numpy(self.centre)
+        values = None if self._values is None else to_numpy(self._values)
         return KernelRows(to_numpy(self.points), self.function, centre, values)

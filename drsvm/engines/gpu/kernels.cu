@@ -1,4 +1,4 @@
-// Kernels of the GPU engine. The mathematics of a sample is in the namespace `samples` (see kernels.py); sums of a
+// Kernels of the GPU engine. The mathematics of a sample is in the namespace `samples` (see cuda_translation.py); sums of a
 // block of threads are written to one row of `partial`, so that results can be repeated.
 
 #define INF __longlong_as_double(0x7ff0000000000000LL)

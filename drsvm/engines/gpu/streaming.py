@@ -1,4 +1,4 @@
-"""Rows that do not fit onto the graphics card: they stay in main memory and cross block by block in every pass."""
+"""Rows that do not fit onto the GPU: they stay in main memory and cross block by block in every pass."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -32,21 +32,19 @@ class StreamedGpuRows(DenseGpuRows):
 
     def blocks(self, row_bytes: int = 0) -> Iterator[tuple[slice, Matrix]]:
         xp = cupy()
-        (n, d) = self.shape
+        n, d = self.shape
         dtype = self.dtype
         most = GRAM_BYTES // row_bytes if row_bytes else n
         size = max(1, min(n, most, self.block_bytes // (d * dtype.itemsize)))
         parts = slices(n, size)
-        places = range(BUFFERS)
-        pinned = [
-            np.frombuffer(
-                xp.cuda.alloc_pinned_memory(size * d * dtype.itemsize), dtype, size * d
-            )
-            for _ in places
-        ]
-        there = [xp.empty((size, d), dtype=dtype) for _ in places]
+        pinned = []
+        there = []
+        for _ in range(BUFFERS):
+            memory = xp.cuda.alloc_pinned_memory(size * d * dtype.itemsize)
+            pinned.append(np.frombuffer(memory, dtype, size * d))
+            there.append(xp.empty((size, d), dtype=dtype))
         # When the GPU has finished with a block
-        free: list[Event] = [None for _ in places]
+        free: list[Event] = [None] * BUFFERS
         copies = xp.cuda.Stream(non_blocking=True)
         work = xp.cuda.get_current_stream()
         work.synchronize()  # the new arrays may be memory that the GPU is still using
@@ -71,35 +69,33 @@ class StreamedGpuRows(DenseGpuRows):
             block, arrived = sent[k]
             # What follows on the GPU waits until the block is there
             work.wait_event(arrived)
-            yield part, block if self.offset is None else block - self.offset
+            yield part, self._shift(block)
             # All work on the block has been given to the GPU
             free[k % BUFFERS] = work.record()
             if k + BUFFERS < len(parts):
                 sent.append(send(k + BUFFERS))
 
+    def _shift(self, rows: Matrix) -> Matrix:
+        """Return rows on the GPU without the offset."""
+        return rows if self.offset is None else rows - self.offset
+
     def taken(self, rows) -> DenseGpuRows:
-        rows = rows if isinstance(rows, slice) else to_numpy(rows)
-        taken = on_device(self.X[rows], self.dtype)
-        return DenseGpuRows(taken if self.offset is None else taken - self.offset)
+        if not isinstance(rows, slice):
+            rows = to_numpy(rows)
+        return DenseGpuRows(self._shift(on_device(self.X[rows], self.dtype)))
 
     def on_features(self, features) -> "StreamedGpuRows":
-        if self.offset is None:
-            offset = None
-        else:
-            offset = self.offset[on_device(features, np.int64)]
-        return StreamedGpuRows(
-            np.ascontiguousarray(self.X[:, features]), self.block_bytes, offset
-        )
+        offset = self.offset
+        if offset is not None:
+            offset = offset[on_device(features, np.int64)]
+        chosen = np.ascontiguousarray(self.X[:, features])
+        return StreamedGpuRows(chosen, self.block_bytes, offset)
 
     def shifted(self, offset) -> "StreamedGpuRows":
         offset = on_device(offset, self.dtype)
-        return StreamedGpuRows(
-            self.X,
-            self.block_bytes,
-            offset if self.offset is None else self.offset + offset,
-        )
+        if self.offset is not None:
+            offset = self.offset + offset
+        return StreamedGpuRows(self.X, self.block_bytes, offset)
 
     def host_array(self) -> np.ndarray:
-        if self.offset is None:
-            return self.X
-        return self.X - to_numpy(self.offset)
+        return self.X if self.offset is None else self.X - to_numpy(self.offset)
