@@ -157,7 +157,9 @@ def epoch_seconds(problem, n_machines: int) -> float:
     there = sharded(problem, even_cuts(problem.n_rows, n_machines))
     work = global_ascent_for(there, None, n_machines).work(0, {}, True)
     block = Block(
-        there.rows.coordinator.shards[0].problem(there.rows.parameters(there))
+        there.rows.coordinator.shards[0].problem(
+            there.rows.shard_parameters(there.sum_parameters)
+        )
     )
     block.propose(work)
     return statistics.median(seconds(lambda: block.propose(work))[0] for _ in range(9))

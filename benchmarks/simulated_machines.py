@@ -187,7 +187,12 @@ def _round_trip(there) -> float:
 
     coordinator = there.rows.coordinator
     channel = coordinator.channel()
-    message = Message((), there.rows.parameters(there), queries.of_problem, (_nothing,))
+    message = Message(
+        (),
+        there.rows.shard_parameters(there.sum_parameters),
+        queries.of_problem,
+        (_nothing,),
+    )
 
     def ask():
         channel.send(channel.groups[0], message)

@@ -76,7 +76,7 @@ class Rounds(StateWithEstimates):
         super().__init__(problem, limits, FIRST_PROOF)
         self.coordinator = rows.coordinator
         self.first_round = self.coordinator.n_rounds
-        self.run = Run(self.coordinator, rows.parameters(problem))
+        self.run = Run(self.coordinator, rows.shard_parameters(problem.sum_parameters))
         self.run.send("begin", Block)
         self.channel = self.coordinator.channel()
         self.ascent = global_ascent_for(problem, limits.start, len(self.channel.groups))

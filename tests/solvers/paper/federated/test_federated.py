@@ -213,7 +213,9 @@ def test_rows_at_a_bound_stay_exactly_there():
         Problem(X, y, radius=0.02, norm=math.inf, sample_weight=weights), [1000]
     )
     block = Block(
-        there.rows.coordinator.shards[0].problem(there.rows.parameters(there))
+        there.rows.coordinator.shards[0].problem(
+            there.rows.shard_parameters(there.sum_parameters)
+        )
     )
     shared = global_ascent_for(there, None, 2)
     for number, share in enumerate([1.0, 0.7, 1.0, 1.0]):
