@@ -5,7 +5,8 @@ import numpy as np
 from drsvm.cli.options import Settings
 from drsvm.cli.screen import Screen
 from drsvm.tables import DataFileError, Dataset
-from drsvm.tables.values import TRUTH_WORDS, level_of
+from drsvm.tables.cell_styles import TRUTH_WORDS
+from drsvm.tables.values import level_of
 
 
 def check_labels(dataset: Dataset) -> np.ndarray:

@@ -349,7 +349,8 @@ def batches_of(data: "Dataset", by: str) -> "dict[str, np.ndarray]":
 
 def _in_order(names: list[str]) -> list[str]:
     """Sort names if all of them are numbers, months or dates of one style."""
-    from drsvm.tables.values import DATE_STYLES, EMPTY, Style, parser_of
+    from drsvm.tables.cell_styles import DATE_STYLES, Style, parser_of
+    from drsvm.tables.values import EMPTY
 
     styles = [(Style.PLAIN, ""), (Style.ISO_DATE, "-01")]
     styles += [(style, "") for style in DATE_STYLES]

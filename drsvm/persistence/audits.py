@@ -1,4 +1,4 @@
-"""What a model file keeps of a test: the classifier that was tested, and what it sees of the rows of the test.
+"""What a model file keeps of a test: the classifier that was tested, and its view.
 
 The model of a file was trained on all rows, so it does not see those of the test like
 new ones. The tested classifier knows neither of them.
@@ -17,13 +17,17 @@ from drsvm.audit.shift import Shift, shift_between
 from drsvm.persistence.checks import Json, Model, classifiers, require
 from drsvm.utils.annotations import Labels, Matrix
 
-# what rows and columns may take in a file
+# What rows and columns may take in a file.
 ROW_BYTES = 60_000
 COLUMN_BYTES = 30_000
-# fixed columns: for so many pairs of classes
-MOST_ROWS = ROW_BYTES // 12
+ENTRY_BYTES = 4  # what a number of a row takes
+# A row has at least three numbers: its label, its price and a distance.
+MOST_ROWS = ROW_BYTES // (3 * ENTRY_BYTES)
+# Columns that cannot shift are known for at most this many pairs of classes.
 MOST_FIXED = 50
 MOST_COLUMNS = 1000
+# If all quantiles of the columns take too many bytes, every third one is kept.
+EVERY = 3
 ARRAYS = ("codes", "prices", "distances", "fixed")
 
 
@@ -40,33 +44,32 @@ class Audit(NamedTuple):
         confidence: float = 0.95,
         random_state=None,
     ) -> Shift:
-        """Return how new rows have moved from those of the test, like `drsvm.measure_shift`."""
-        after = replace(
-            self.seen(X, y), columns=self.summaries(cells_of(self.model, X))
-        )
+        """Return how new rows have moved from those of the test.
+
+        Parameters and result are those of `drsvm.measure_shift`.
+        """
+        columns = self.summaries(cells_of(self.model, X))
+        after = replace(self.seen(X, y), columns=columns)
         return shift_between(self.rows, after, confidence, random_state)
 
     def seen(self, X: Matrix, y: Labels | None = None) -> AuditSample:
-        """Return what the classifier sees of new rows, without summaries of their columns."""
+        """Return what the classifier sees of new rows, without their columns."""
         seen = audit_sample(self.model, X, y, {}, self.rows.classes, columns=[])
         return replace(seen, fixed=seen.fixed[: len(self.rows.fixed)])
 
     def summaries(self, cells: Matrix) -> list[Summary]:
         """Return summaries of the columns that are known of the test."""
-        return summaries(cells, [each.name for each in self.rows.columns])
+        return summaries(cells, [column.name for column in self.rows.columns])
 
     def packed(self, saved: Model) -> Json:
         """Return an audit as plain data; its classifier may be the saved one."""
-        arrays = {name: getattr(self.rows, name) for name in ARRAYS}
-        arrays["codes"] = arrays["codes"].astype(
-            np.min_scalar_type(len(self.rows.classes))
-        )
-        columns = list(map(list, self.rows.columns))
-        return {
-            "model": None if self.model is saved else self.model,
-            "columns": columns,
-            **arrays,
-        }
+        content: Json = {"model": None if self.model is saved else self.model}
+        content["columns"] = [list(column) for column in self.rows.columns]
+        for name in ARRAYS:
+            content[name] = getattr(self.rows, name)
+        smallest = np.min_scalar_type(len(self.rows.classes))
+        content["codes"] = content["codes"].astype(smallest)
+        return content
 
 
 def cells_of(model: Model, X: Matrix) -> Matrix:
@@ -76,32 +79,34 @@ def cells_of(model: Model, X: Matrix) -> Matrix:
     """
     if hasattr(model, "steps"):
         reader = model.steps[0][1]
-    else:
-        reader = None
-    if reader is not None and hasattr(reader, "styles"):
-        return reader.transform(X)
+        if hasattr(reader, "text_columns"):
+            return reader.transform(X)
     return X
 
 
 def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> AuditSample:
-    """Return what a classifier sees of rows in random order, as many as a file may have, and of columns with names."""
-    columns = summaries(cells_of(model, X), names if len(names) <= MOST_COLUMNS else [])
-    if _size(columns) > COLUMN_BYTES:  # every third quantile, or nothing
-        columns = [
-            each._replace(quantiles=each.quantiles and each.quantiles[1::3])
-            for each in columns
-        ]
-    rows = audit_sample(
-        model,
-        X,
-        y,
-        {},
-        priced=True,
-        columns=columns if _size(columns) <= COLUMN_BYTES else [],
-    )
+    """Return what a classifier sees of rows in random order, and of columns by name.
+
+    There are as many as a file may have.
+    """
+    columns = []
+    if len(names) <= MOST_COLUMNS:
+        columns = summaries(cells_of(model, X), names)
+    if _size(columns) > COLUMN_BYTES:
+        columns = [_with_fewer_quantiles(column) for column in columns]
+    if _size(columns) > COLUMN_BYTES:
+        columns = []
+    rows = audit_sample(model, X, y, {}, priced=True, columns=columns)
     rows = replace(rows, fixed=rows.fixed[:MOST_FIXED])
-    n = ROW_BYTES // (4 * (len(rows.distances) + len(rows.fixed) + 2))
+    n_numbers = len(rows.distances) + len(rows.fixed) + 2
+    n = ROW_BYTES // (ENTRY_BYTES * n_numbers)
     return rows.some(slice(0, n), rows.columns)
+
+
+def _with_fewer_quantiles(column: Summary) -> Summary:
+    if column.quantiles is None:
+        return column
+    return column._replace(quantiles=column.quantiles[1::EVERY])
 
 
 def _size(columns: list[Summary]) -> int:
@@ -112,48 +117,37 @@ def restored(parts: Json, saved: Model) -> Audit:
     """Return the audit in a file; its classifiers have been checked."""
     model = saved if parts["model"] is None else parts["model"]
     classes = next(classifiers(model)).classes_
-    codes, *rest = (parts[name] for name in ARRAYS)
-    prices, distances, fixed = rest
+    codes, prices, distances, fixed = [parts[name] for name in ARRAYS]
+    what = "the parts of its audit do not have the same rows."
+    require(codes.dtype.kind == "u", what)
+    for array in (prices, distances, fixed):
+        require(array.dtype == np.float32, what)
     n = len(codes)
-    k = len(classes)
-    are_numbers = codes.dtype.kind == "u" and all(
-        each.dtype == np.float32 for each in rest
-    )
-    fits = (
-        codes.shape == prices.shape == (n,)
-        and distances.shape == (1 if k == 2 else k, n)
-        and fixed.shape[1:] == (n,)
-    )
-    require(
-        are_numbers and fits and n > 0,
-        "the parts of its audit do not have the same rows.",
-    )
-    known = (
-        (codes < k).all()
-        and (prices >= 0.0).all()
-        and np.isfinite(fixed).all()
-        and not np.isnan(distances).any()
-    )
-    require(
-        known and len(fixed) <= MOST_FIXED,
-        "its audit has labels or distances that no classifier gives.",
-    )
-    columns = [Summary(*each) for each in parts["columns"]]
-    for name, number, quantiles, shares in columns:
-        texts = [name, *shares]
-        numbers = np.array([1.0, number, *(quantiles or ()), *shares.values()])
-        fits = number > 0 and (
-            quantiles is None or len(quantiles) in (QUANTILES // 3, QUANTILES)
-        )
-        fits = (
-            fits
-            and all(type(text) is str for text in texts)
-            and numbers.dtype == np.float64
-        )
-        require(
-            fits and np.isfinite(numbers).all(), "a column of its audit is incomplete."
-        )
-    return Audit(
-        model,
-        AuditSample(classes, distances, fixed, columns, codes.astype(int), prices),
-    )
+    n_classes = len(classes)
+    n_functions = 1 if n_classes == 2 else n_classes
+    require(n > 0 and codes.shape == prices.shape == (n,), what)
+    require(distances.shape == (n_functions, n) and fixed.shape[1:] == (n,), what)
+    what = "its audit has labels or distances that no classifier gives."
+    require((codes < n_classes).all() and (prices >= 0.0).all(), what)
+    require(np.isfinite(fixed).all() and not np.isnan(distances).any(), what)
+    require(len(fixed) <= MOST_FIXED, what)
+    columns = [Summary(*column) for column in parts["columns"]]
+    for column in columns:
+        require(_is_whole(column), "a column of its audit is incomplete.")
+    rows = AuditSample(classes, distances, fixed, columns, codes.astype(int), prices)
+    return Audit(model, rows)
+
+
+def _is_whole(column: Summary) -> bool:
+    quantiles = column.quantiles
+    if quantiles is None:
+        quantiles = []
+    elif len(quantiles) not in (QUANTILES, QUANTILES // EVERY):
+        return False
+    if not all(type(text) is str for text in (column.name, *column.shares)):
+        return False
+    # With a float among them, plain numbers become an array of floats.
+    numbers = np.array([1.0, column.n, *quantiles, *column.shares.values()])
+    if numbers.dtype != np.float64 or not np.isfinite(numbers).all():
+        return False
+    return column.n > 0

@@ -1,7 +1,10 @@
 """Model files: written atomically, checked before use, and loaded without running code.
 
-    drsvm-model 5 sha256:…      ← one line: the format, and the checksum of everything after it
-    zip archive                 ← {"model": Pipeline or classifier, "metadata": plain values, "audit": see `audits.py`}
+    drsvm-model 5 sha256:…   ← the format, and the checksum of all that follows
+    zip archive              ← a dict:
+        "model": Pipeline or classifier,
+        "metadata": plain values,
+        "audit": see `audits.py`, if there is one
 
 The archive contains objects as plain data (`nodes.py`). Only the types in a list may
 occur, under their public names (`names.py`), and everything else is rejected before any
@@ -15,7 +18,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from drsvm import __version__
@@ -24,9 +27,6 @@ from drsvm.persistence.checks import Model, RejectedError, require
 from drsvm.persistence.nodes import SKLEARN, Builder, Writer
 from drsvm.utils.user_warnings import warn_user
 from drsvm.utils.writing import write_files
-
-if TYPE_CHECKING:  # at run time, this would import scipy
-    from drsvm.persistence.audits import Audit
 
 MAGIC = b"drsvm-model "
 FORMAT = 5  # files of formats 1 to 4 were written before the first release
@@ -49,11 +49,15 @@ class ModelFileError(ValueError):
 
 
 class SavedModel(NamedTuple):
-    """The contents of a model file: the fitted classifier, metadata with the version that wrote it, and the audit."""
+    """The contents of a model file: the fitted classifier, metadata and the audit.
+
+    The metadata have the version that wrote the file.
+    """
 
     model: Model
     metadata: dict[str, Any]
-    audit: "Audit | None" = None
+    # An `Audit`; its module would import scipy, which an error should not wait for.
+    audit: Any = None
 
 
 def save_model(
@@ -84,7 +88,8 @@ def save_model(
     Examples
     --------
     >>> from drsvm import WassersteinSVC, load_model, save_model
-    >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"])
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> model = WassersteinSVC(radius=0.1).fit(X, ["low", "low", "high", "high"])
     >>> save_model(model, "height.drsvm", metadata={"unit": "m"})
     >>> load_model("height.drsvm").predict([[0.5], [2.5]]).tolist()
     ['low', 'high']
@@ -104,27 +109,31 @@ def save(saved: SavedModel, path: str | Path) -> None:
         checks.check_given(saved.model)
         try:
             archive = _written(content, ZIP_DEFLATED)
-        except RejectedError:  # compressed, it would unpack to more than is allowed
+        except RejectedError:
+            # Compressed, it would unpack to more than is allowed.
             archive = _written(content, ZIP_STORED)
     except RejectedError as error:
-        raise ModelFileError(
-            f"{Path(path)}: the model cannot be saved: {error}"
-        ) from None
-    head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
-    write_files({Path(path): head + archive})
+        what = f"the model cannot be saved: {error}"
+        raise ModelFileError(f"{Path(path)}: {what}") from None
+    head = f"{FORMAT} {_checksum(archive)}\n"
+    write_files({Path(path): MAGIC + head.encode() + archive})
+
+
+def _checksum(archive: bytes) -> str:
+    return f"sha256:{hashlib.sha256(archive).hexdigest()}"
 
 
 def _written(content: dict[str, Any], compression: int) -> bytes:
     packed = io.BytesIO()
-    with ZipFile(
-        packed, "w", compression, compresslevel=1
-    ) as archive:  # higher levels take long and save little
+    # Higher levels of compression take long and save little.
+    with ZipFile(packed, "w", compression, compresslevel=1) as archive:
         writer = Writer(archive)
         archive.writestr("schema.json", json.dumps(writer.node(content)))
     require(
         not writer.foreign,
-        f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a model file: save it with "
-        "joblib.dump or skops.io.dump, or use solvers given by name and transformers without functions of your own.",
+        f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a "
+        "model file: save it with joblib.dump or skops.io.dump, or use solvers given "
+        "by name and transformers without functions of your own.",
     )
     written = packed.getvalue()
     checks.check_members(archive.infolist(), len(written))
@@ -154,7 +163,8 @@ def load_model(path: str | Path) -> Model:
     Examples
     --------
     >>> from drsvm import WassersteinSVC, load_model, save_model
-    >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> model = WassersteinSVC(radius=0.1).fit(X, [0, 0, 1, 1])
     >>> save_model(model, "height.drsvm")
     >>> bool((load_model("height.drsvm").coef_ == model.coef_).all())
     True
@@ -165,14 +175,23 @@ def load_model(path: str | Path) -> Model:
 def load_metadata(path: str | Path) -> dict[str, Any]:
     """Load the metadata of a model file, with the same checks as `load_model`.
 
-    It is what was given to `save_model`, and the version that wrote the file under the
-    key ``drsvm``.
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save_model` has written.
+
+    Returns
+    -------
+    dict
+        What was given to `save_model`, and the version that wrote the file under the
+        key ``drsvm``.
 
     Examples
     --------
     >>> from drsvm import WassersteinSVC, save_model
     >>> from drsvm.persistence import load_metadata
-    >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> model = WassersteinSVC(radius=0.1).fit(X, [0, 0, 1, 1])
     >>> save_model(model, "height.drsvm", metadata={"unit": "m"})
     >>> load_metadata("height.drsvm")["unit"]
     'm'
@@ -180,18 +199,28 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
     return OpenModel(path).load().metadata
 
 
-def load_audit(path: str | Path) -> "Audit | None":
-    """Load what ``drsvm fit`` keeps of its test in a model file, with the same checks as `load_model`.
+def load_audit(path: str | Path) -> Any:
+    """Load what ``drsvm fit`` keeps of its test in a model file.
 
-    It has the classifier that was tested as `model`, and ``shift(X, y=None)``, which
-    measures how far new rows have moved since, like `drsvm.measure_shift`. Files
-    without a test have None.
+    The checks are those of `load_model`.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that ``drsvm fit`` has written.
+
+    Returns
+    -------
+    Audit, or None for a file without a test
+        It has the classifier that was tested as `model`, and ``shift(X, y=None)``,
+        which measures how far new rows have moved since, like `drsvm.measure_shift`.
 
     Examples
     --------
     >>> from drsvm import WassersteinSVC, save_model
     >>> from drsvm.persistence import load_audit
-    >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> model = WassersteinSVC(radius=0.1).fit(X, [0, 0, 1, 1])
     >>> save_model(model, "height.drsvm")
     >>> load_audit("height.drsvm") is None
     True
@@ -200,7 +229,10 @@ def load_audit(path: str | Path) -> "Audit | None":
 
 
 class OpenModel:
-    """A model file after all checks that need no object to be built: importing its classes takes seconds."""
+    """A model file after all checks that need no object to be built.
+
+    Importing the classes of objects takes seconds.
+    """
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -229,8 +261,9 @@ class OpenModel:
                 audit = restored(audit, content["model"])
         for version in builder.sklearn_versions - {SKLEARN}:
             warn_user(
-                f"{self.path}: was saved with scikit-learn {version[:20]!a}, and this is {SKLEARN}, whose "
-                "transformers may fail or differ: compare its decisions, then save it again."
+                f"{self.path}: was saved with scikit-learn {version[:20]!a}, and this "
+                f"is {SKLEARN}, whose transformers may fail or differ: compare its "
+                "decisions, then save it again."
             )
         return SavedModel(content["model"], content["metadata"], audit)
 
@@ -241,14 +274,13 @@ class OpenModel:
         except RejectedError as error:
             raise ModelFileError(f"{self.path}: is rejected: {error}") from None
         except MemoryError:
+            what = "not enough memory to load it, or a size in it is wrong."
+            raise ModelFileError(f"{self.path}: {what}") from None
+        except Exception as error:
+            # Zipfile, json, numpy and the building of objects raise many kinds.
+            what = f"is not that of a drsvm model ({type(error).__name__})"
             raise ModelFileError(
-                f"{self.path}: not enough memory to load it, or a size in it is wrong."
-            ) from None
-        except (
-            Exception
-        ) as error:  # zipfile, json, numpy and the building of objects raise many kinds
-            raise ModelFileError(
-                f"{self.path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
+                f"{self.path}: its content {what}: save it again."
             ) from error
 
 
@@ -259,6 +291,7 @@ def is_model_file(path: Path) -> bool:
 
 
 def _checked_archive(path: Path) -> bytes:
+    """Return the archive in a file, with the right format and checksum."""
     try:
         with path.open("rb") as stream:
             head = stream.readline(200)
@@ -266,25 +299,22 @@ def _checked_archive(path: Path) -> bytes:
     except FileNotFoundError:
         raise ModelFileError(f"{path}: there is no such file.") from None
     except OSError as error:
-        raise ModelFileError(
-            f"{path}: cannot be read ({error.strerror or error})."
-        ) from None
+        what = f"cannot be read ({error.strerror or error})."
+        raise ModelFileError(f"{path}: {what}") from None
     words = head[len(MAGIC) :].decode("ascii", "replace").split()
     if not head.startswith(MAGIC) or len(words) != 2 or not words[0].isdigit():
-        raise ModelFileError(
-            f"{path}: is not a drsvm model: create one with drsvm fit --model or save_model."
-        )
-    if int(words[0]) != FORMAT:
-        if int(words[0]) > FORMAT:
+        what = "is not a drsvm model: create one with drsvm fit --model or save_model."
+        raise ModelFileError(f"{path}: {what}")
+    found = int(words[0])
+    if found != FORMAT:
+        remedy = "train the model again, and save it"
+        if found > FORMAT:
             remedy = "upgrade drsvm"
-        else:
-            remedy = "train the model again, and save it"
         raise ModelFileError(
-            f"{path}: has version {words[0]} of the format of model files, but drsvm {__version__} reads version "
-            f"{FORMAT}: {remedy}."
+            f"{path}: has version {words[0]} of the format of model files, but drsvm "
+            f"{__version__} reads version {FORMAT}: {remedy}."
         )
-    if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
-        raise ModelFileError(
-            f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again."
-        )
+    if words[1] != _checksum(archive):
+        what = "the checksum is wrong, so the file is truncated or was changed"
+        raise ModelFileError(f"{path}: {what}: copy it again.")
     return archive

@@ -1,4 +1,4 @@
-"""The names in model files: what may occur there, under names that do not depend on the module that defines it.
+"""The names in model files: what may occur there, and which nodes may name it.
 
 A model file contains the public module of a class, the one from which users import it:
 ``drsvm.WassersteinSVC``, not ``drsvm.estimators.linear.WassersteinSVC``, which may
@@ -8,23 +8,32 @@ change.
 from importlib import import_module
 from typing import Any
 
-CLASSES = {  # what usually comes before a linear classifier, and what it is made of
-    "drsvm": "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC ClippedScaler Result",
+# What usually comes before a linear classifier, and what it is made of.
+CLASSES = {
+    "drsvm": (
+        "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC ClippedScaler Result"
+    ),
     "drsvm.problem": "History",
     "drsvm.tables": "TableReader",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.compose": "ColumnTransformer make_column_selector",
     "sklearn.impute": "SimpleImputer MissingIndicator KNNImputer",
     "sklearn.preprocessing": (
-        "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler QuantileTransformer PowerTransformer Normalizer "
-        "OneHotEncoder OrdinalEncoder TargetEncoder LabelEncoder LabelBinarizer PolynomialFeatures KBinsDiscretizer "
+        "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler QuantileTransformer "
+        "PowerTransformer Normalizer OneHotEncoder OrdinalEncoder TargetEncoder "
+        "LabelEncoder LabelBinarizer PolynomialFeatures KBinsDiscretizer "
         "FunctionTransformer"
     ),
     "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile",
     "sklearn.decomposition": "PCA TruncatedSVD",
     "sklearn.feature_extraction": "DictVectorizer",
-    "sklearn.feature_extraction.text": "TfidfVectorizer CountVectorizer HashingVectorizer TfidfTransformer",
-    "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration _TemperatureScaling",
+    "sklearn.feature_extraction.text": (
+        "TfidfVectorizer CountVectorizer HashingVectorizer TfidfTransformer"
+    ),
+    "sklearn.calibration": (
+        "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration "
+        "_TemperatureScaling"
+    ),
     "sklearn.isotonic": "IsotonicRegression",
     "sklearn.model_selection": "FixedThresholdClassifier TunedThresholdClassifierCV",
     "sklearn.metrics._scorer": "_CurveScorer",
@@ -33,50 +42,57 @@ CLASSES = {  # what usually comes before a linear classifier, and what it is mad
 SPARSE = {
     "scipy.sparse": "csr_array csr_matrix csc_array csc_matrix dia_array dia_matrix"
 }
-FUNCTIONS = {  # scores of features and of decisions, and numpy's functions of one array
-    "sklearn.metrics": "accuracy_score balanced_accuracy_score f1_score fbeta_score precision_score recall_score",
-    "sklearn.feature_selection": "f_classif chi2 f_regression mutual_info_classif mutual_info_regression r_regression",
+# Scores of features and of decisions, and numpy's functions of one array.
+FUNCTIONS = {
+    "sklearn.metrics": (
+        "accuracy_score balanced_accuracy_score f1_score fbeta_score precision_score "
+        "recall_score"
+    ),
+    "sklearn.feature_selection": (
+        "f_classif chi2 f_regression mutual_info_classif mutual_info_regression "
+        "r_regression"
+    ),
     "numpy": (
-        "abs absolute arcsinh arctan cbrt ceil clip cos deg2rad degrees exp exp2 expm1 fabs floor isfinite isnan log "
-        "log10 log1p log2 negative rad2deg radians reciprocal rint sign sin sinh sqrt square tan tanh trunc"
+        "abs absolute arcsinh arctan cbrt ceil clip cos deg2rad degrees exp exp2 expm1 "
+        "fabs floor isfinite isnan log log10 log1p log2 negative rad2deg radians "
+        "reciprocal rint sign sin sinh sqrt square tan tanh trunc"
     ),
 }
 SCALARS = {
-    "numpy": "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool bool_ str_"
+    "numpy": (
+        "float64 float32 float16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 "
+        "bool bool_ str_"
+    )
 }
 PLAIN_TYPES = {
     "builtins": "dict list tuple slice str int float bool NoneType",
     "numpy": f"ndarray dtype datetime64 {SCALARS['numpy']}",
 }
-PLAIN_NODES = {
-    **{
-        "dict": "DictNode PairsNode",
-        "list": "ListNode",
-        "tuple": "TupleNode",
-        "slice": "SliceNode",
-    },
-    **{"ndarray": "NdArrayNode ObjectArrayNode", "dtype": "DTypeNode"},
-}
 # Everything that a model file may name, with the kinds of nodes (see `nodes`) that may
-# do so
-NODES = {
-    f"{home}.{name}": f"{nodes} {PLAIN_NODES.get(name, '')}".split()
-    for homes, nodes in (
-        (CLASSES, "ObjectNode"),
-        (SPARSE, "SparseMatrixNode"),
-        (FUNCTIONS, "FunctionNode"),
-        (PLAIN_TYPES, "TypeNode"),
-        (SCALARS, "TypeNode ScalarNode"),
-    )
-    for home, names in homes.items()
-    for name in names.split()
-}
+# do so.
+NODES: dict[str, list[str]] = {}
+for _kind, _homes in (
+    ("ObjectNode", CLASSES),
+    ("SparseMatrixNode", SPARSE),
+    ("FunctionNode", FUNCTIONS),
+    ("TypeNode", PLAIN_TYPES),
+    ("ScalarNode", SCALARS),
+):
+    for _home, _names in _homes.items():
+        for _name in _names.split():
+            NODES.setdefault(f"{_home}.{_name}", []).append(_kind)
+NODES["builtins.dict"] += ["DictNode", "PairsNode"]
+NODES["builtins.list"] += ["ListNode"]
+NODES["builtins.tuple"] += ["TupleNode"]
+NODES["builtins.slice"] += ["SliceNode"]
+NODES["numpy.ndarray"] += ["NdArrayNode", "ObjectArrayNode"]
+NODES["numpy.dtype"] += ["DTypeNode"]
 
 
 def named(home: str, name: str) -> Any:
     """Return the class, function or type that a file calls by a name in the tables.
 
-    None if it does not exist.
+    None if it does not exist in the version that is installed.
     """
     if name == "NoneType":
         return type(None)
@@ -84,9 +100,12 @@ def named(home: str, name: str) -> Any:
 
 
 def public_name(thing: object, homes: dict[str, str]) -> tuple[str, str] | None:
-    """Return the module and the name that files have for a class or function, or None if it is not in the table."""
+    """Return the module and the name that files have for a class or function.
+
+    None if it is not in the table.
+    """
     name = getattr(thing, "__name__", "")
-    home = next((home for home, names in homes.items() if name in names.split()), None)
-    if home is not None and named(home, name) is thing:
-        return (home, name)
+    for home, names in homes.items():
+        if name in names.split():
+            return (home, name) if named(home, name) is thing else None
     return None

@@ -1,38 +1,33 @@
-"""The choice of the columns: which is the label, which are features, which are set aside."""
+"""The choice of the columns: the label, the features, and those that are set aside."""
 
 import re
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
 
 from drsvm.tables.dataset import ReadOptions
 from drsvm.tables.files import invalid
 from drsvm.utils.messages import Message, Parameter
 
 LABEL_NAMES = ("label", "target", "y", "class")
-# The parameters that name several columns
-ROLES = (
-    "drop",
-    "features",
-    "id",
-    "categorical",
-    "numeric",
-)
+LISTED = 12  # a message lists this many columns of a file
+LISTED_ABSENT = 20  # and this many that are missing
 
 
-class Chosen(NamedTuple):
+@dataclass
+class Chosen:
     """The columns by their role, and what could not be found."""
 
     label: str
-    features: list[str]
-    ids: list[str]
-    categorical: list[str]
-    numeric: list[str]
-    verified: str | None
-    by: list[str]  # one or none
-    mentioned: list[tuple[str, str]]
-    notes: list[str]
-    problems: list[Message]
+    features: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    categorical: list[str] = field(default_factory=list)
+    numeric: list[str] = field(default_factory=list)
+    verified: str | None = None
+    by: str | None = None
+    mentioned: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
+    problems: list[Message] = field(default_factory=list)
 
 
 def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
@@ -41,88 +36,66 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     Names that do not exist are problems, with a suggestion.
     """
     problems: list[Message] = []
-    notes: list[str] = []
-    label = names[-1]
+    chosen = Chosen(names[-1], problems=problems)
     if options.label is not None:
-        column = _find(names, options.label, "label", problems)
-        label = label if column is None else column
+        label = _find(names, options.label, "label", problems)
+        chosen.label = label or chosen.label
     else:
-        called = [
-            name
-            for expected in LABEL_NAMES
-            for name in names
-            if name.lower() == expected
-        ]
-        if called:
-            label = called[0]
-            reason = "by its name"
-        else:
-            label = label
-            reason = "the last column"
+        chosen.label, reason = _likely_label(names)
         note = "Column {!r} is used as the label ({}); choose another one with {}."
-        notes = [Message(note, label, reason, Parameter("label"))]
-    of_role = {
-        role: _find_all(names, getattr(options, role), role, problems) for role in ROLES
-    }
-    verified, by = (
-        _find_all(names, (getattr(options, role) or "",), role, problems)
-        for role in ("verified", "by")
-    )
-    for role, called in (
-        ("features", "a feature"),
-        ("drop", "dropped"),
-        ("id", "an id"),
-    ):
-        if label in of_role[role]:
-            what = "{!r} is the label column and cannot be {}: remove it from {}."
-            problems.append(
-                Message(
-                    what,
-                    label,
-                    called,
-                    Parameter(role),
-                    fixes=[Parameter(role, "", label)],
-                )
-            )
-    both = [name for name in of_role["categorical"] if name in of_role["numeric"]]
+        message = Message(note, chosen.label, reason, Parameter("label"))
+        chosen.notes.append(message)
+    drop = _find_all(names, options.drop, "drop", problems)
+    features = _find_all(names, options.features, "features", problems)
+    chosen.ids = _find_all(names, options.id, "id", problems)
+    chosen.categorical = _find_all(names, options.categorical, "categorical", problems)
+    chosen.numeric = _find_all(names, options.numeric, "numeric", problems)
+    if options.verified:
+        chosen.verified = _find(names, options.verified, "verified", problems)
+    if options.by:
+        chosen.by = _find(names, options.by, "by", problems)
+    _check_label(chosen.label, "features", features, "a feature", problems)
+    _check_label(chosen.label, "drop", drop, "dropped", problems)
+    _check_label(chosen.label, "id", chosen.ids, "an id", problems)
+    both = [name for name in chosen.categorical if name in chosen.numeric]
     if both:
         fixes = [Parameter("numeric", "", name) for name in both]
-        roles = Parameter("categorical"), Parameter("numeric")
-        problems.append(
-            Message("{!r} cannot be both {} and {}.", both[0], *roles, fixes=fixes)
-        )
-    aside = {label, *of_role["drop"], *of_role["id"], *verified, *by}
-    features = [name for name in of_role["features"] or names if name not in aside]
-    if not features:
-        problems.append(
-            Message(f"no feature columns remain besides the label column {label!r}.")
-        )
-    pairs = [
-        (role, _find_all(names, (given,), role, problems))
-        for role, given in options.mentioned
-    ]
-    mentioned = [(role, name) for role, columns in pairs for name in columns]
-    for role, name in mentioned:
-        if name not in features:
+        roles = (Parameter("categorical"), Parameter("numeric"))
+        what = "{!r} cannot be both {} and {}."
+        problems.append(Message(what, both[0], *roles, fixes=fixes))
+    aside = {chosen.label, *drop, *chosen.ids, chosen.verified, chosen.by}
+    chosen.features = [name for name in features or names if name not in aside]
+    if not chosen.features:
+        what = f"no feature columns remain besides the label column {chosen.label!r}."
+        problems.append(Message(what))
+    for role, given in options.mentioned:
+        for name in _find_all(names, (given,), role, problems):
+            chosen.mentioned.append((role, name))
+    for role, name in chosen.mentioned:
+        if name not in chosen.features:
             what = "{}: this column is not a feature; omit it."
-            problems.append(
-                Message(what, Parameter(role, name), fixes=[Parameter(role, "", name)])
-            )
-    ids, categorical, numeric = (
-        of_role[role] for role in ("id", "categorical", "numeric")
-    )
-    return Chosen(
-        label,
-        features,
-        ids,
-        categorical,
-        numeric,
-        next(iter(verified), None),
-        by,
-        mentioned,
-        notes,
-        problems,
-    )
+            fixes = [Parameter(role, "", name)]
+            problems.append(Message(what, Parameter(role, name), fixes=fixes))
+    return chosen
+
+
+def _likely_label(names: list[str]) -> tuple[str, str]:
+    """Return the column that is probably the label, and why."""
+    for expected in LABEL_NAMES:
+        for name in names:
+            if name.lower() == expected:
+                return name, "by its name"
+    return names[-1], "the last column"
+
+
+def _check_label(
+    label: str, role: str, columns: list[str], called: str, problems: list[Message]
+) -> None:
+    """Note a problem if the label is among the columns of another role."""
+    if label in columns:
+        what = "{!r} is the label column and cannot be {}: remove it from {}."
+        fixes = [Parameter(role, "", label)]
+        problems.append(Message(what, label, called, Parameter(role), fixes=fixes))
 
 
 def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
@@ -130,21 +103,18 @@ def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
 
     Each text may contain several, separated by commas.
     """
-    parts = [[text] if text in names else text.split(",") for text in given]
-    return list(
-        dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip())
-    )
+    found: list[str] = []
+    for text in given:
+        parts = [text] if text in names else text.split(",")
+        found += [part.strip() for part in parts]
+    return [name for name in dict.fromkeys(found) if name]
 
 
 def _find_all(
     names: list[str], given: tuple[str, ...], role: str, problems: list[Message]
 ) -> list[str]:
-    wanted = listed(names, given)
-    return [
-        column
-        for name in wanted
-        if (column := _find(names, name, role, problems)) is not None
-    ]
+    columns = [_find(names, name, role, problems) for name in listed(names, given)]
+    return [column for column in columns if column is not None]
 
 
 def found_or_error(
@@ -167,30 +137,22 @@ def _find(
     """
     if wanted in names:
         return wanted
+    n = len(names)
     if re.fullmatch(r"-?\d+", wanted):
         index = int(wanted)
-        if -len(names) <= index < len(names):
+        if -n <= index < n:
             return names[index]
         what = "{}: there are {} columns, 0 to {} (-1: the last)."
-        problems.append(
-            Message(what, Parameter(role, wanted), len(names), len(names) - 1)
-        )
+        problems.append(Message(what, Parameter(role, wanted), n, n - 1))
         return None
     near = close_names(names, wanted)
+    hint = _all_of(names)
+    fixes = []
     if near:
-        hint = f"did you mean {' or '.join(repr(name) for name in near)}?"
-    else:
-        hint = _all_of(names)
-    fixes = [Parameter(role, near[0], wanted)] if near else []
-    problems.append(
-        Message(
-            "there is no column {!r} ({}): {}",
-            wanted,
-            Parameter(role),
-            hint,
-            fixes=fixes,
-        )
-    )
+        hint = f"did you mean {' or '.join(map(repr, near))}?"
+        fixes = [Parameter(role, near[0], wanted)]
+    what = "there is no column {!r} ({}): {}"
+    problems.append(Message(what, wanted, Parameter(role), hint, fixes=fixes))
     return near[0] if near else None
 
 
@@ -201,34 +163,31 @@ def close_names(names: list[str], wanted: str) -> list[str]:
 
 
 def _all_of(names: list[str]) -> str:
-    listed = ", ".join(repr(name) for name in names[:12]) + (
-        ", ..." if len(names) > 12 else ""
-    )
-    return f"the columns are {listed}."
+    some = ", ".join(map(repr, names[:LISTED]))
+    more = ", ..." if len(names) > LISTED else ""
+    return f"the columns are {some}{more}."
 
 
 def absent_columns(names: list[str], needed: list[str]) -> str | None:
-    """Return a text about the columns that a model needs and that are absent, with similar names, or None."""
+    """Return a text about columns that a model needs and that are absent.
+
+    It suggests similar names. None if there are all columns.
+    """
     absent = [name for name in needed if name not in names]
     if not absent:
         return None
-    near = {
-        name: close_names([other for other in names if other not in needed], name)
-        for name in absent
-    }
+    others = [name for name in names if name not in needed]
     if len(absent) == 1:
         [name] = absent
-        if near[name]:
-            hint = f"did you mean {near[name][0]!r}?"
-        else:
-            hint = _all_of(names)
+        near = close_names(others, name)
+        hint = f"did you mean {near[0]!r}?" if near else _all_of(names)
         return f"there is no column {name!r} (needed by the model): {hint}"
-    some = [
-        f"{name!r}" + (f" (is it {near[name][0]!r}?)" if near[name] else "")
-        for name in absent[:20]
-    ]
-    if len(absent) > 20:
-        more = f" and {len(absent) - 20} more"
-    else:
-        more = ""
-    return f"{len(absent)} columns that the model needs are missing: {', '.join(some)}{more}; {_all_of(names)}"
+    some = []
+    for name in absent[:LISTED_ABSENT]:
+        near = close_names(others, name)
+        some.append(f"{name!r} (is it {near[0]!r}?)" if near else f"{name!r}")
+    more = ""
+    if len(absent) > LISTED_ABSENT:
+        more = f" and {len(absent) - LISTED_ABSENT} more"
+    what = f"{len(absent)} columns that the model needs are missing"
+    return f"{what}: {', '.join(some)}{more}; {_all_of(names)}"

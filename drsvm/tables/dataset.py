@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from drsvm.tables.arrow_tables import Table
-from drsvm.tables.values import MISSING, Style
+from drsvm.tables.cell_styles import MISSING, Style
 from drsvm.utils.annotations import Matrix
 
 
@@ -23,33 +23,32 @@ class ReadOptions:
     drop: tuple[str, ...] = ()
     id: tuple[str, ...] = ()  # columns that identify a row, and are not features
     categorical: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()  # cells in these that are not numbers count as empty
-    # For a saved model: columns to return as they are, besides the ids
+    # In these columns, cells that are not numbers count as empty.
+    numeric: tuple[str, ...] = ()
+    # For a saved model: columns to return as they are, besides the ids.
     keep: tuple[str, ...] = ()
-    unlabelled: bool = False  # for a saved model: whether to keep rows without a label
-    name_rows: bool = False  # whether to return the ids of a training file, too
-    # Whether to return all columns of a training file as they are, too
+    # For a saved model: whether to keep rows without a label.
+    unlabelled: bool = False
+    # Whether to return the ids, or all columns, of a training file as they are.
+    name_rows: bool = False
     whole: bool = False
-    # A column of batches, not a feature: the first of `Dataset.kept`
+    # A column of batches, not a feature: the first of `Dataset.kept`.
     by: str | None = None
-    verified: str | None = (
-        # A yes/no column, not a feature: whether the label of the row was verified
-        None
-    )
-    # Parameters and columns that must be features: ("increasing", "age")
+    # A yes/no column, not a feature: whether the label of the row was verified.
+    verified: str | None = None
+    # Parameters and columns that must be features: ("increasing", "age").
     mentioned: tuple[tuple[str, str], ...] = ()
     delimiter: str | None = None
-    # Whether the first line of a CSV file contains the column names
+    # Whether the first line of a CSV file contains the column names.
     header: bool | None = None
     decimal: str | None = None  # . or , (the other one separates thousands)
-    missing: str | None = (
-        # Fill, drop or error; by default fill, or for a saved model as in its training
-        None
-    )
-    # Texts that count as empty, besides the usual ones
+    # Rows with empty cells: fill, drop or error; by default fill, or for a saved model
+    # as in its training.
+    missing: str | None = None
+    # Texts that count as empty, besides the usual ones.
     missing_values: tuple[str, ...] = ()
     index_base: int | None = None  # index of the first feature of an svmlight file
-    # A larger index of an svmlight file counts as mistyped
+    # A larger index of an svmlight file counts as mistyped.
     max_features: int = 5_000_000
 
     @property
@@ -65,20 +64,20 @@ class Schema:
     n_features: int  # of an svmlight file, or the number of columns that are used
     label: str | None = None
     columns: list[str] = field(default_factory=list)  # those that are used
-    # The `values.Style` of their cells, if not PLAIN
+    # The `Style` of their cells, if not PLAIN.
     styles: dict[str, str] = field(default_factory=dict)
-    # Columns with a feature of their own for being empty
+    # Columns with a feature of their own for being empty.
     gaps: list[str] = field(default_factory=list)
     many_levels: bool = False  # whether the features are better stored sparsely
     rare: int = 1  # levels with fewer rows than this share one column
-    # Columns that are not used, each with the reason
+    # Columns that are not used, each with the reason.
     left_out: dict[str, str] = field(default_factory=dict)
-    # Columns among them that identify a row
+    # Columns among them that identify a row.
     id: list[str] = field(default_factory=list)
     missing: str = "fill"
     missing_values: list[str] = field(default_factory=list)
     index_base: int = 1
-    # How the file writes False and True, if these are the labels
+    # How the file writes False and True, if these are the labels.
     truth_labels: list[str] = field(default_factory=list)
 
     def style(self, column: str) -> str:
@@ -89,33 +88,34 @@ class Schema:
 
         "date" stands for all forms of dates.
         """
-        return [
-            name
-            for name in self.columns
-            if self.style(name).partition(" %")[0] in styles
-        ]
+        found = []
+        for name in self.columns:
+            kind = self.style(name).partition(" %")[0]
+            if kind in styles:
+                found.append(name)
+        return found
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Dataset:
     """The content of a file."""
 
-    # Floats and texts, with nulls for empty cells; or a CSR array of an svmlight file
+    # Floats and texts, with nulls for empty cells; or a CSR array of an svmlight file.
     X: Table | Matrix
     y: np.ndarray | None  # whole numbers, truth values or texts
     schema: Schema
     notes: list[str]  # what was assumed and done, as sentences for the user
     path: Path
     rows: np.ndarray  # positions in the file, as rows may have been dropped
-    # Which labels were verified, if a column contains that
+    # Which labels were verified, if a column contains that.
     verified: np.ndarray | None = None
-    # `ReadOptions.mentioned`, with the columns by name
+    # `ReadOptions.mentioned`, with the columns by name.
     mentioned: list[tuple[str, str]] = field(default_factory=list)
-    # Ids and other columns as text, where wanted
+    # Ids and other columns as text, where wanted.
     kept: dict[str, list[str]] = field(default_factory=dict)
-    # Rows that have a label, if others are kept; y is shorter then
+    # A mask of the rows that have a label, if others are kept; y is shorter then.
     labelled: np.ndarray | None = None
-    # Columns that determine the label by themselves
+    # Columns that determine the label by themselves.
     leaky_columns: list[str] = field(default_factory=list)
 
     @property

@@ -31,27 +31,55 @@ FORMATS = {
     **dict.fromkeys([".csv", ".tsv"], "csv"),
     **dict.fromkeys([".parquet", ".pq", *ARROW], "parquet"),
 }
-MAGIC = b"PAR1", b"ARROW1"  # what Parquet and Arrow files start with
-OTHER_COLUMNS = "has other columns than {}, or in another order: correct it, or move it to another folder."
+MAGIC = (b"PAR1", b"ARROW1")  # what Parquet and Arrow files start with
 # Without commas: a line of a table may contain the time of day, as in 31.12.2024 12:30.
 SVMLIGHT_LINE = re.compile(
     rb"\s*+[+-]?[\w.][^\s,;]*+(\s+qid:\S+)?(\s+[+-]?\d+:[^\s,;]*+)+\s*(#.*)?$"
 )
+# What files that are not text start with, and what to do with them.
 UNSUPPORTED = {
-    b"PK\x03\x04": "is a zip archive (or an Excel workbook): unpack it, or save the sheet as CSV",
-    b"\x89HDF": "is an HDF5 file: convert it to Parquet or CSV",
-    b"\x80\x04\x95": "is a pickle: save the table as Parquet or CSV",
-    b"\x93NUMPY": "is a NumPy array: save it as Parquet or CSV",
+    b"PK\x03\x04": (
+        "is a zip archive (or an Excel workbook): unpack it, or save the sheet as CSV."
+    ),
+    b"\x89HDF": "is an HDF5 file: convert it to Parquet or CSV.",
+    b"\x80\x04\x95": "is a pickle: save the table as Parquet or CSV.",
+    b"\x93NUMPY": "is a NumPy array: save it as Parquet or CSV.",
+    b"\xff\xfe": (
+        "is UTF-16 text: save it as UTF-8, for instance with iconv -f utf-16 -t utf-8."
+    ),
 }
+UNSUPPORTED[b"\xfe\xff"] = UNSUPPORTED[b"\xff\xfe"]
+
+OTHER_COLUMNS = (
+    "has other columns than {}, or in another order: correct it, or move it to another "
+    "folder."
+)
+NO_TABLES = (
+    "contains no CSV, Parquet or Arrow files, by their names: give the folder of the "
+    "data."
+)
+SVMLIGHT_FILES = (
+    "contains svmlight files: give one of them, or join them first, with cat or zcat."
+)
+NO_FILE = (
+    "is a pipe or a device and cannot be read more than once: save it to a file first."
+)
+NO_PERMISSION = (
+    "permission denied: change its permissions (chmod +r), or ask its owner."
+)
+BINARY = "contains binary data, not text: drsvm reads svmlight, CSV and Parquet files."
+NO_PARQUET = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
+NO_LINE_BREAK = (
+    "{} does not end in a line break: if it is truncated, its last row is incomplete."
+)
 
 
 class DataFileError(ValueError):
     """A data file cannot be used.
 
-    The message names the file, the position and the remedy.
-
-    `what` is the message without the file; `fixes` are parameters of `ReadOptions` with
-    which the file can be used.
+    The message names the file, the position and the remedy. `what` is the message
+    without the file; `fixes` are parameters of `ReadOptions` with which the file can be
+    used.
     """
 
     def __init__(
@@ -64,83 +92,80 @@ class DataFileError(ValueError):
 
 def invalid(path: Path, *problems: str) -> DataFileError:
     """Return one error about the problems with a file."""
-    n = len(problems)
-    what = problems[0]
-    if n > 1:
-        what = Message("{} things need a decision." + n * "\n  - {}", n, *problems)
-    return DataFileError(
-        what,
-        path,
-        [fix for problem in problems for fix in getattr(problem, "fixes", ())],
-    )
+    fixes: list[Parameter] = []
+    for problem in problems:
+        fixes += getattr(problem, "fixes", ())
+    if len(problems) == 1:
+        return DataFileError(problems[0], path, fixes)
+    template = "{} things need a decision." + "\n  - {}" * len(problems)
+    return DataFileError(Message(template, len(problems), *problems), path, fixes)
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the data files of a folder, sorted, which all have one format.
+    """Return the data files of a folder, sorted, or the file itself.
 
-    Or the file itself.
+    All files of a folder have one format.
     """
     if not path.is_dir():
         return [path]
-    inside = [
-        file
-        for file in sorted(path.rglob("*"))
-        if file.is_file() and format_of_name(file)
-    ]
-    # Other programs put notes such as _SUCCESS or .ipynb_checkpoints beside the data.
-    files = [
-        file
-        for file in inside
-        if not any(part[0] in "._" for part in file.relative_to(path).parts)
-    ]
-    kinds = sorted({str(format_of_name(file)) for file in files})
+    files = []
+    formats = set()
+    for file in sorted(path.rglob("*")):
+        # Other programs put notes such as _SUCCESS or .ipynb_checkpoints beside the
+        # data.
+        hidden = any(part[0] in "._" for part in file.relative_to(path).parts)
+        kind = format_of_name(file)
+        if file.is_file() and kind and not hidden:
+            files.append(file)
+            formats.add(kind)
     if not files:
-        raise invalid(
-            path,
-            "contains no CSV, Parquet or Arrow files, by their names: give the folder of the data.",
-        )
-    if len(kinds) > 1:
-        raise invalid(
-            path,
-            f"contains {' and '.join(kinds)} files: move those of one kind to another folder.",
-        )
-    if kinds == ["svmlight"]:
-        raise invalid(
-            path,
-            "contains svmlight files: give one of them, or join them first, with cat or zcat.",
-        )
+        raise invalid(path, NO_TABLES)
+    if len(formats) > 1:
+        kinds = " and ".join(sorted(formats))
+        what = f"contains {kinds} files: move those of one kind to another folder."
+        raise invalid(path, what)
+    if formats == {"svmlight"}:
+        raise invalid(path, SVMLIGHT_FILES)
     return files
 
 
-def _check_readable(path: Path) -> None:
-    if path.exists() and not path.is_file():
-        raise invalid(
-            path,
-            "is a pipe or a device and cannot be read more than once: save it to a file first.",
-        )
-    try:
-        with path.open("rb") as stream:
-            stream.read(1)
-    except FileNotFoundError:
-        names = [entry.name for entry in path.parent.glob("*") if entry.is_file()]
-        near = get_close_matches(path.name, names, n=1)
-        raise invalid(
-            path, f"no such file; did you mean {near[0]}?" if near else "no such file."
-        ) from None
-    except PermissionError:
-        raise invalid(
-            path,
-            "permission denied: change its permissions (chmod +r), or ask its owner.",
-        ) from None
-    except OSError as error:
-        raise invalid(path, f"cannot be read ({error.strerror or error}).") from None
+def format_of_name(path: Path) -> str | None:
+    """Return the format that the name of a file suggests."""
+    for ending in reversed(path.suffixes):
+        if ending.lower() in FORMATS:
+            return FORMATS[ending.lower()]
+    return None
+
+
+def compression_of(path: Path) -> str | None:
+    """Return the suffix for the compression of a file's content.
+
+    None if it is not compressed.
+    """
+    with path.open("rb") as stream:
+        start = stream.read(8)
+    actual = None
+    for ending, magic in COMPRESSIONS.items():
+        if start.startswith(magic):
+            actual = ending
+    expected = path.suffix.lower()
+    if expected not in COMPRESSIONS or actual == expected:
+        return actual
+    if not start:
+        raise invalid(path, "is empty.")
+    if actual:
+        description = f"compressed as {actual}"
+    else:
+        description = "not compressed, or damaged"
+    what = f"ends in {expected}, but is {description}"
+    raise invalid(path, f"{what}: rename it, or copy or download it again.")
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading decompressed bytes.
 
-    Damage found later in the block is reported too.
+    Damage found later in the block is reported, too.
     """
     _check_readable(path)
     ending = compression_of(path)
@@ -148,122 +173,109 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         with _open(path, ending) as stream:
             yield stream
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        ordinary = ending is None or isinstance(
+        # Errors of the system are not about the content of this file.
+        from_system = ending is None or isinstance(
             error, FileNotFoundError | PermissionError
         )
-        if isinstance(error, OSError) and ordinary:
+        if isinstance(error, OSError) and from_system:
             raise
-        raise invalid(
-            path, f"is truncated or damaged ({error}): copy or download it again."
-        ) from None
+        what = f"is truncated or damaged ({error}): copy or download it again."
+        raise invalid(path, what) from None
 
 
-def compression_of(path: Path) -> str | None:
-    """Return the suffix for the compression of a file's content, or None if it is not compressed."""
-    with path.open("rb") as stream:
-        start = stream.read(8)
-    actual = next(
-        (ending for ending, magic in COMPRESSIONS.items() if start.startswith(magic)),
-        None,
-    )
-    expected = path.suffix.lower()
-    if expected in COMPRESSIONS and actual != expected:
-        if not start:
-            raise invalid(path, "is empty.")
-        if actual:
-            description = f"compressed as {actual}"
-        else:
-            description = "not compressed, or damaged"
-        raise invalid(
-            path,
-            f"ends in {expected}, but is {description}: rename it, or copy or download it again.",
-        )
-    return actual
+def _check_readable(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise invalid(path, NO_FILE)
+    try:
+        with path.open("rb") as stream:
+            stream.read(1)
+    except FileNotFoundError:
+        names = [entry.name for entry in path.parent.glob("*") if entry.is_file()]
+        near = get_close_matches(path.name, names, n=1)
+        hint = f"; did you mean {near[0]}?" if near else "."
+        raise invalid(path, f"no such file{hint}") from None
+    except PermissionError:
+        raise invalid(path, NO_PERMISSION) from None
+    except OSError as error:
+        raise invalid(path, f"cannot be read ({error.strerror or error}).") from None
 
 
 def _open(path: Path, ending: str | None) -> IO[bytes]:
-    if ending != ".zst":
-        return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, None: open}[
-            ending
-        ](path, "rb")
+    if ending is None:
+        return path.open("rb")
+    if ending == ".gz":
+        return gzip.open(path, "rb")
+    if ending == ".bz2":
+        return bz2.open(path, "rb")
+    if ending == ".xz":
+        return lzma.open(path, "rb")
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise invalid(
-            path,
-            f"files compressed with zstd need {missing('pyarrow')} Or unpack it with unzstd.",
-        ) from None
-    with pyarrow.CompressedInputStream(
-        pyarrow.OSFile(str(path), "rb"), "zstd"
-    ) as stream:
-        return io.BytesIO(stream.read())  # pyarrow's stream cannot be read by lines
+        need = f"files compressed with zstd need {missing('pyarrow')}"
+        raise invalid(path, f"{need} Or unpack it with unzstd.") from None
+    file = pyarrow.OSFile(str(path), "rb")
+    with pyarrow.CompressedInputStream(file, "zstd") as stream:
+        # Pyarrow's stream cannot be read by lines.
+        return io.BytesIO(stream.read())
 
 
 def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[str]]:
-    """Return the first bytes of a file, its format (by its content, unless one is wanted), and notes on it."""
-    with opened(
-        path
-    ) as stream:  # at least the first line, unless that is too long for a table
+    """Return the first bytes of a file, its format, and notes on it.
+
+    The format is found by its content, unless one is wanted.
+    """
+    with opened(path) as stream:
         head = stream.read(HEAD_BYTES)
-        if b"\n" not in head and b"\r" not in head and not head.startswith(MAGIC):
+        is_binary = head.startswith(MAGIC)
+        if not is_binary and b"\n" not in head and b"\r" not in head:
+            # At least the first line, unless that is too long for a table.
             head += stream.readline(LONGEST_LINE)
     if not head:
         raise invalid(path, "is empty.")
-    named = format_of_name(path)
     notes = []
-    kind = wanted or ("parquet" if head.startswith(MAGIC) else "csv")
+    kind = wanted or ("parquet" if is_binary else "csv")
     if kind != "parquet":
         _check_text(path, head)
     if not wanted:
-        lines = [
-            line
-            for line in head.splitlines()[:20]
-            if line.strip() and not line.lstrip().startswith(b"#")
-        ]
-        if kind == "csv" and any(map(SVMLIGHT_LINE.match, lines)):
-            kind = "svmlight"
-        else:
-            kind = kind
-        if named == "parquet" != kind:
-            what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
-            raise invalid(path, Message(what, Parameter("format")))
-        if (
-            named == "svmlight" != kind
-        ):  # the svmlight reader explains what is wrong with the first line
-            kind = "svmlight"
-            _check_text(path, head)
-        elif named not in (None, kind):
-            notes.append(f"{path.name} contains {kind} data and is read as such.")
-    if kind == "parquet":
-        return head, kind, notes
-    if not compression_of(path):
+        kind, note = _format_of_content(path, head, kind)
+        notes += note
+    if kind != "parquet" and not compression_of(path):
         with path.open("rb") as stream:
             stream.seek(-1, os.SEEK_END)
-            ended = stream.read() in (b"\n", b"\r")
-        what = f"{path.name} does not end in a line break: if it is truncated, its last row is incomplete."
-        notes += [] if ended else [what]
+            if stream.read() not in (b"\n", b"\r"):
+                notes.append(NO_LINE_BREAK.format(path.name))
     return head, kind, notes
 
 
-def format_of_name(path: Path) -> str | None:
-    """Return the format that the name of a file suggests."""
-    endings = [ending.lower() for ending in path.suffixes]
-    return next(
-        (FORMATS[ending] for ending in reversed(endings) if ending in FORMATS), None
-    )
+def _format_of_content(path: Path, head: bytes, kind: str) -> tuple[str, list[str]]:
+    """Return the format of a file, with a note if its name suggests another one."""
+    named = format_of_name(path)
+    if kind == "csv" and _has_svmlight_lines(head):
+        kind = "svmlight"
+    if named is None or named == kind:
+        return kind, []
+    if named == "parquet":
+        raise invalid(path, Message(NO_PARQUET, Parameter("format")))
+    if named == "svmlight":
+        # Its reader explains what is wrong with the first line.
+        _check_text(path, head)
+        return "svmlight", []
+    return kind, [f"{path.name} contains {kind} data and is read as such."]
+
+
+def _has_svmlight_lines(head: bytes) -> bool:
+    """Return True if one of the first lines has the form of svmlight."""
+    for line in head.splitlines()[:20]:
+        is_comment = line.lstrip().startswith(b"#")
+        if line.strip() and not is_comment and SVMLIGHT_LINE.match(line):
+            return True
+    return False
 
 
 def _check_text(path: Path, head: bytes) -> None:
     for magic, what in UNSUPPORTED.items():
         if head.startswith(magic):
-            raise invalid(path, f"{what}.")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise invalid(
-            path,
-            "is UTF-16 text: save it as UTF-8, for instance with iconv -f utf-16 -t utf-8.",
-        )
+            raise invalid(path, what)
     if b"\x00" in head:
-        raise invalid(
-            path,
-            "contains binary data, not text: drsvm reads svmlight, CSV and Parquet files.",
-        )
+        raise invalid(path, BINARY)

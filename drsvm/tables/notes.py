@@ -2,21 +2,19 @@
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from drsvm.tables.arrow_tables import Table, columns_of
+from drsvm.tables.cell_styles import Style
 from drsvm.tables.dataset import Schema
 from drsvm.tables.kinds import Kind
-from drsvm.tables.values import Coded, Style, coded, numbers_of
+from drsvm.tables.values import Coded, coded, numbers_of
 from drsvm.utils.messages import Message, Parameter
 
-if TYPE_CHECKING:  # at run time, this would import scikit-learn
-    from drsvm.estimators.clipped_scaler import ClippedCells
-
-# Of the labels, each class counting the same, are determined by a column that betrays
-# them
+# The share of the labels, each class counting the same, that a column determines if it
+# betrays them.
 LEAKY = 0.99
 TELLING = 10  # a column betrays the label only if a level has this many rows on average
 MANY_NUMBERS = 50  # fewer numbers with a unit may well be categories, such as sizes
@@ -27,68 +25,82 @@ KEEP_ANYWAY = Message(
 DROP_IDS = Message("if such a number is an id, {} it", Parameter("drop"))
 
 
+def line_about(what: str, columns: Iterable[str], remark: str = "") -> list[str]:
+    """Return a note on columns, or none if there are no columns.
+
+    If the columns are a dict, the note has the details in it.
+    """
+    listed = list(columns)
+    if isinstance(columns, dict):
+        listed = [f"{name} ({detail})" for name, detail in columns.items()]
+    if not listed:
+        return []
+    some = ", ".join(listed[:MAX_LISTED])
+    if len(listed) > MAX_LISTED:
+        some += f" and {len(listed) - MAX_LISTED} more"
+    # A message: a remark names parameters.
+    return [Message("{}: {}{}{}.", what, some, "; " if remark else "", remark)]
+
+
 def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]:
-    """Return notes on a new file: columns left out, encoded, read in a special way, and filled."""
-    different = [
-        name for name, kind in kinds.items() if kind.all_different and not kind.left_out
-    ]
-    encoded = {
-        name: f"{kinds[name].levels:,}" for name in schema.of_style(Style.CATEGORY)
-    }
-    # Columns whose texts are numbers with the same unit, each with an example
+    """Return notes on a new file: columns left out, encoded, converted and filled."""
+    different = []
+    for name, kind in kinds.items():
+        if kind.all_different and not kind.left_out:
+            different.append(name)
+    encoded = {}
     with_units = {}
-    for name in encoded:
+    for name in schema.of_style(Style.CATEGORY):
+        encoded[name] = f"{kinds[name].levels:,}"
         levels = [str(value) for value in coded(X.column(name)).values]
-        units = {re.sub(r"\d[\d.,]*", "", level, count=1) for level in levels}
-        if len(levels) >= MANY_NUMBERS and len(units) == 1 and units != {""}:
+        if _are_numbers_with_a_unit(levels):
             with_units[name] = levels[0]
+    one_each = "one 0/1 column for each level that is not rare"
+    as_text = "they count as text, unless the unit is removed"
     return [
         *line_about("left out", schema.left_out, KEEP_ANYWAY),
-        *line_about(
-            "categories", encoded, "one 0/1 column for each level that is not rare"
-        ),
+        *line_about("categories", encoded, one_each),
         *line_about("dates as days", schema.of_style(Style.ISO_DATE)),
         *line_about("times as hours", schema.of_style(Style.TIME)),
         *line_about("decimal commas", schema.of_style(Style.DECIMAL_COMMA)),
         *line_about("thousands separators", schema.of_style(Style.THOUSANDS)),
-        *line_about(
-            "numbers with a unit",
-            with_units,
-            "they count as text, unless the unit is removed",
-        ),
+        *line_about("numbers with a unit", with_units, as_text),
         *line_about("all different", different, DROP_IDS),
         *what_was_filled(schema, X),
     ]
 
 
+def _are_numbers_with_a_unit(levels: list[str]) -> bool:
+    """Return True if many texts are the same apart from a number."""
+    units = {re.sub(r"\d[\d.,]*", "", level, count=1) for level in levels}
+    return len(levels) >= MANY_NUMBERS and len(units) == 1 and units != {""}
+
+
 def similar_labels(labels: Coded) -> list[str]:
-    """Return a note on labels that differ only in upper and lower case: they are different classes."""
+    """Return a note on labels that differ only in case: they are different classes."""
     spellings: dict[str, list[str]] = {}
-    for code in np.unique(labels.codes):
-        spellings.setdefault(str(labels.values[code]).casefold(), []).append(
-            str(labels.values[code])
-        )
-    return [
-        f"the labels {', '.join(map(repr, words))} differ only in case, and are different classes: if they mean the "
-        "same, write them alike."
-        for words in spellings.values()
-        if len(words) > 1
-    ]
+    for text in labels.texts():
+        spellings.setdefault(text.casefold(), []).append(text)
+    notes = []
+    for words in spellings.values():
+        if len(words) > 1:
+            notes.append(
+                f"the labels {', '.join(map(repr, words))} differ only in case, and "
+                "are different classes: if they mean the same, write them alike."
+            )
+    return notes
 
 
 def what_was_filled(schema: Schema, X: Table) -> list[str]:
     """Return notes on the empty cells of a table that a model fills."""
-    counts = {name: int(column.null_count) for name, column in columns_of(X).items()}
-    filled = {
-        name: f"{count:,} of {len(X):,}" for name, count in counts.items() if count
-    }
-    numbers = [name for name in filled if schema.style(name) != Style.CATEGORY]
-    by_median = ["numbers by their median"] if numbers else []
-    if len(numbers) < len(filled):
-        as_level = ["text as a level"]
-    else:
-        as_level = []
-    return line_about("filled", filled, " and ".join(by_median + as_level))
+    filled = {}
+    ways = set()
+    for name, column in columns_of(X).items():
+        if column.null_count:
+            filled[name] = f"{int(column.null_count):,} of {len(X):,}"
+            is_text = schema.style(name) == Style.CATEGORY
+            ways.add("text as a level" if is_text else "numbers by their median")
+    return line_about("filled", filled, " and ".join(sorted(ways)))
 
 
 def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
@@ -98,94 +110,69 @@ def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
     return line_about("levels not seen in training", counts, remark)
 
 
-def what_was_clipped(cells: "ClippedCells") -> list[str]:
-    """Return notes on cells that count as the limit that they exceed: far from all others, and in the tails."""
+def what_was_clipped(cells: Any) -> list[str]:
+    """Return notes on `ClippedCells`, which count as the limit that they exceed.
+
+    Some are far from all others, some are in the tails.
+    """
+    remark = "they count as these limits, and may be errors"
+    notes = line_about("clipped", cells.far, remark)
     n, columns = cells.in_tails
-    tails = f"clipped: {n:,} cell{'s' if n > 1 else ''} in the tails of {columns} column{'s' if columns > 1 else ''}."
-    return [
-        *line_about(
-            "clipped", cells.far, "they count as these limits, and may be errors"
-        ),
-        *([tails] if n else []),
-    ]
+    if n:
+        count = f"{n:,} cell{'s' if n > 1 else ''}"
+        where = f"{columns} column{'s' if columns > 1 else ''}"
+        notes.append(f"clipped: {count} in the tails of {where}.")
+    return notes
 
 
 def leaky_columns(schema: Schema, X: Table, y: np.ndarray) -> list[str]:
-    """Return the columns that determine nearly every label by themselves: perhaps they are known only afterwards."""
+    """Return the columns that determine nearly every label by themselves.
+
+    Perhaps they are known only afterwards.
+    """
     classes, labels = np.unique(y, return_inverse=True)
     counts = np.bincount(labels)
     leaky = []
     columns = columns_of(X)
     for name in schema.of_style(Style.CATEGORY, Style.TRUTH):
         codes = coded(columns[name]).codes
+        n_levels = len(np.unique(codes))
+        if not len(classes) <= n_levels <= len(y) // TELLING:
+            continue
+        # All classes count the same.
         pairs = np.zeros((codes.max() + 2, len(classes)))
-        # All classes count the same
         np.add.at(pairs, (codes, labels), 1.0 / (counts[labels] * len(classes)))
-        levels = len(np.unique(codes))
-        if (
-            pairs.max(axis=1).sum() >= LEAKY
-            and len(classes) <= levels <= len(y) // TELLING
-        ):
+        if pairs.max(axis=1).sum() >= LEAKY:
             leaky.append(name)
     if len(classes) != 2 or counts.min() < TELLING:
         return leaky
-    for name in schema.of_style(
-        Style.PLAIN
-    ):  # numbers that lie on two sides of a threshold
+    for name in schema.of_style(Style.PLAIN):
         numbers = numbers_of(columns[name], Style.PLAIN)
-        _, places = np.unique(numbers, return_inverse=True)
-        below = np.cumsum(
-            [
-                np.bincount(places[labels == side], minlength=places.max() + 1)
-                for side in (0, 1)
-            ],
-            axis=1,
-        )
-        shares = below / counts[:, None]
-        if (
-            not np.isnan(numbers).any()
-            and 0.5 + 0.5 * np.abs(shares[0] - shares[1]).max() >= LEAKY
-        ):
+        if not np.isnan(numbers).any() and _best_threshold(numbers, labels) >= LEAKY:
             leaky.append(name)
     return leaky
+
+
+def _best_threshold(numbers: np.ndarray, labels: np.ndarray) -> float:
+    """Return the balanced accuracy of the best threshold for two classes.
+
+    It is ½ + ½ max |F_0 − F_1|, with the distribution functions of the classes.
+    """
+    _, places = np.unique(numbers, return_inverse=True)
+    shares = []
+    for side in (0, 1):
+        counts = np.bincount(places[labels == side], minlength=places.max() + 1)
+        shares.append(np.cumsum(counts) / counts.sum())
+    return 0.5 + 0.5 * np.abs(shares[0] - shares[1]).max()
 
 
 def about_leaky_columns(names: list[str]) -> list[str]:
     """Return a note on columns that determine the label."""
     if not names:
         return []
+    which = f"{', '.join(names)} each determine"
     if len(names) == 1:
         which = f"{names[0]} alone determines"
-    else:
-        which = f"{', '.join(names)} each determine"
+    what = "{} the label (99\u202f% or more); if it is known only afterwards, leave it"
     drops = [Parameter("drop", name) for name in names]
-    what = (
-        "{} the label (99\u202f% or more); if it is known only afterwards, leave it out:"
-        + " {}" * len(drops)
-        + "."
-    )
-    return [Message(what, which, *drops)]
-
-
-def line_about(what: str, columns: Iterable[str], remark: str = "") -> list[str]:
-    """Return a note on columns, with details if they are a dict, or none if there are no columns."""
-    if isinstance(columns, dict):
-        listed = [f"{name} ({columns[name]})" for name in columns]
-    else:
-        listed = list(columns)
-    if not listed:
-        return []
-    if len(listed) > MAX_LISTED:
-        more = f" and {len(listed) - MAX_LISTED} more"
-    else:
-        more = ""
-    return [
-        Message(
-            "{}: {}{}{}{}.",
-            what,
-            ", ".join(listed[:MAX_LISTED]),
-            more,
-            "; " if remark else "",
-            remark,
-        )
-    ]
+    return [Message(f"{what} out:{' {}' * len(drops)}.", which, *drops)]

@@ -19,13 +19,12 @@ from sklearn.preprocessing import OneHotEncoder
 from drsvm.estimators.clipped_scaler import ClippedCells, ClippedScaler, clipped_cells
 from drsvm.estimators.column_errors import check_distinct
 from drsvm.tables.arrow_tables import Column, Table, columns_of
+from drsvm.tables.cell_styles import MISSING, Style
 from drsvm.tables.columns import absent_columns
 from drsvm.tables.dataset import Schema
 from drsvm.tables.values import (
     EMPTY,
-    MISSING,
     NotANumber,
-    Style,
     coded,
     levels_of,
     numbers_of,
@@ -34,7 +33,7 @@ from drsvm.tables.values import (
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.messages import number
 
-# A column has at most this many levels of its own: the most frequent ones
+# A column has at most this many levels of its own: the most frequent ones.
 MAX_LEVELS = 1000
 RARE_NAME = "(rare)"
 
@@ -69,64 +68,74 @@ class TableReader(TransformerMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+    @property
+    def text_columns(self) -> list[str]:
+        """The columns that are read as text."""
+        styles = self.styles or {}
+        return [name for name in self.columns if styles.get(name) == Style.CATEGORY]
+
     def fit(self, X, y=None):
         """Do nothing: the columns are known."""
         return self
 
     def transform(self, X) -> np.ndarray:
-        """Return the columns of a table as an array: of floats, or of floats and texts if there are categories.
+        """Return the columns of a table as an array.
 
-        The table is a data frame (pandas, polars, pyarrow), or an array with the
-        columns in the order of `columns`. Empty cells are NaN, or the category
-        "(empty)".
+        Parameters
+        ----------
+        X : data frame (pandas, polars, pyarrow) or array
+            The table. An array has the columns in the order of `columns`.
+
+        Returns
+        -------
+        array of shape (n_rows, n_columns)
+            Floats, or floats and texts if there are categories. Empty cells are NaN, or
+            the category "(empty)".
         """
         styles = self.styles or {}
-        if Style.CATEGORY in styles.values():
-            kind = object
-        else:
-            kind = np.float64
-        read = np.empty((X.shape[0], len(self.columns)), dtype=kind)
         missing = MISSING | frozenset(self.missing_values)
-        for place, (name, column) in enumerate(
-            zip(self.columns, self._columns_of(X), strict=True)
-        ):
+        kind = object if self.text_columns else np.float64
+        cells = np.empty((X.shape[0], len(self.columns)), dtype=kind)
+        for place, column in enumerate(self._columns_of(X)):
+            name = self.columns[place]
             style = styles.get(name, Style.PLAIN)
             if style == Style.CATEGORY:
                 levels = levels_of(column, missing)
-                read[:, place] = levels.mapped(levels.values, EMPTY, object)
+                cells[:, place] = levels.mapped(levels.values, EMPTY, object)
                 continue
             try:
-                read[:, place] = numbers_of(column, style, missing)
+                cells[:, place] = numbers_of(column, style, missing)
             except NotANumber as wrong:
+                cell = f"contains {shown(wrong.text)} (row {wrong.row + 1})"
                 raise ValueError(
-                    f"column {name!r} contains {shown(wrong.text)} (row {wrong.row + 1}), but the model needs "
-                    f"{wrong.needed}: correct it, or empty the cell."
+                    f"column {name!r} {cell}, but the model needs {wrong.needed}: "
+                    "correct it, or empty the cell."
                 ) from None
-        return read
+        return cells
 
     def _columns_of(self, X) -> list[Column]:
         """Return the columns of a table, by name or, without names, in their order."""
-        # Pyarrow, or pandas and polars
+        # A table of pyarrow has `column_names`, one of pandas or polars `columns`.
         names = getattr(X, "column_names", getattr(X, "columns", None))
         if names is None:
-            if hasattr(X, "shape"):
-                array = X
-            else:
-                array = np.asarray(X, dtype=object)
-            if len(array.shape) != 2 or array.shape[1] != len(self.columns):
+            array = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+            n_columns = len(self.columns)
+            if len(array.shape) != 2 or array.shape[1] != n_columns:
+                some = list(self.columns[:5])
                 raise ValueError(
-                    f"X has shape {tuple(array.shape)}, but the model was trained on the {len(self.columns)} columns "
-                    f"{list(self.columns[:5])} …: pass a data frame, or an array with these columns."
+                    f"X has shape {tuple(array.shape)}, but the model was trained on "
+                    f"the {n_columns} columns {some} …: pass a data frame, or an array "
+                    "with these columns."
                 )
-            return [array[:, place] for place in range(len(self.columns))]
+            return [array[:, place] for place in range(n_columns)]
         check_distinct(names)
         known = {str(name).strip(): name for name in names}
         absent = absent_columns(list(known), list(self.columns))
         if absent:
             raise ValueError(f"X does not fit the model: {absent}")
-        # Pyarrow looks a name up in a list
-        given = columns_of(X) if hasattr(X, "column_names") else X
-        return [given[known[name]] for name in self.columns]
+        # Pyarrow would search for every name in a list.
+        columns = columns_of(X) if hasattr(X, "column_names") else X
+        return [columns[known[name]] for name in self.columns]
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Return the names of the columns."""
@@ -135,41 +144,38 @@ class TableReader(TransformerMixin, BaseEstimator):
 
 def preparation(schema: Schema, standardise: bool = True) -> Steps:
     """Return unfitted steps of a pipeline from the table of a schema to features."""
-    if schema.kind == "sparse":  # not centred, to stay sparse
+    if schema.kind == "sparse":
+        # Its features are not centred, to stay sparse.
         return [("scaler", ClippedScaler())] if standardise else []
-    places = {name: place for place, name in enumerate(schema.columns)}
     categories = schema.of_style(Style.CATEGORY)
     flags = schema.of_style(Style.TRUTH)
     numbers = [name for name in schema.columns if name not in {*categories, *flags}]
     fill = SimpleImputer(strategy="median", keep_empty_features=True)
+    scale = make_pipeline(fill, ClippedScaler()) if standardise else fill
     encoder = OneHotEncoder(
-        # A new level is rare; all zeros would be a row of no known kind
+        # A new level is rare; all zeros would be a row of no known kind.
         handle_unknown="infrequent_if_exist",
         min_frequency=schema.rare,
         max_categories=MAX_LEVELS,
         sparse_output=schema.many_levels,
     )
-    parts = {
-        "numbers": (
-            make_pipeline(fill, ClippedScaler()) if standardise else fill,
-            numbers,
-        ),
-        "flags": (fill, flags),
-        "gaps": (MissingIndicator(features="all"), schema.gaps),
-        "categories": (encoder, categories),
-    }
-    columns = ColumnTransformer(
-        [
-            (name, step, [places[column] for column in used])
-            for name, (step, used) in parts.items()
-            if used
-        ],
-        sparse_threshold=1.0 if schema.many_levels else 0.0,
-    )
+    parts = [
+        ("numbers", scale, numbers),
+        ("flags", fill, flags),
+        ("gaps", MissingIndicator(features="all"), schema.gaps),
+        ("categories", encoder, categories),
+    ]
+    transformers = []
+    for name, step, columns in parts:
+        if columns:
+            places = [schema.columns.index(column) for column in columns]
+            transformers.append((name, step, places))
+    sparse_threshold = 1.0 if schema.many_levels else 0.0
+    joined = ColumnTransformer(transformers, sparse_threshold=sparse_threshold)
     reader = TableReader(
         list(schema.columns), dict(schema.styles), list(schema.missing_values)
     )
-    return [("reader", reader), ("preparation", columns)]
+    return [("reader", reader), ("preparation", joined)]
 
 
 class Feature(NamedTuple):
@@ -189,77 +195,83 @@ def features_of(steps: Pipeline, schema: Schema) -> list[Feature] | None:
         return None
     features = []
     for part, step, places in steps[-1].transformers_:
-        columns = [schema.columns[place] for place in places]
-        rare_levels = getattr(step, "infrequent_categories_", [None] * len(columns))
-        for place, column in enumerate(columns):
-            names = [f"{column}={EMPTY}"] if part == "gaps" else [column]
-            if part == "categories":
-                if rare_levels[place] is None:
-                    rare = set()
-                else:
-                    rare = set(rare_levels[place])
-                names = [
-                    f"{column}={level}"
-                    for level in step.categories_[place]
-                    if level not in rare
-                ]
-                names += [f"{column}={RARE_NAME}"] if rare else []
+        for index, place in enumerate(places):
+            column = schema.columns[place]
+            names = [column]
+            if part == "gaps":
+                names = [f"{column}={EMPTY}"]
+            elif part == "categories":
+                names = [f"{column}={level}" for level in _levels(step, index)]
             features += [Feature(name, column, part) for name in names]
     return features
 
 
+def _levels(encoder: OneHotEncoder, index: int) -> list[str]:
+    """Return the levels of a column that have a feature; the rare ones share one."""
+    levels = list(encoder.categories_[index])
+    rare = encoder.infrequent_categories_[index]
+    if rare is None:
+        return levels
+    return [level for level in levels if level not in set(rare)] + [RARE_NAME]
+
+
+def part_of(preparation: ColumnTransformer, wanted: str) -> tuple[Any, list[int]]:
+    """Return a fitted transformer, or None, and the places of its columns."""
+    for name, step, places in preparation.transformers_:
+        if name == wanted:
+            return step, places
+    return None, []
+
+
 def unseen_levels(model: Pipeline, schema: Schema, X: Table | Matrix) -> dict[str, int]:
-    """Return the number of cells with a level that the rows in training lack, for each column that has any."""
+    """Return the number of cells with a level that the rows in training lack.
+
+    There is an entry for each column that has any.
+    """
     if schema.kind == "sparse":
         return {}
+    encoder, places = part_of(model[1], "categories")
     counts = {}
     columns = columns_of(X)
-    for _, step, places in model[1].transformers_:
-        for place, known in zip(places, getattr(step, "categories_", ()), strict=False):
-            cells = coded(columns[schema.columns[place]])
-            new = [
-                code
-                for code, level in enumerate(cells.values)
-                if level not in set(known)
-            ]
-            counts[schema.columns[place]] = int(np.isin(cells.codes, new).sum())
-    return {name: count for name, count in counts.items() if count}
+    for index, place in enumerate(places):
+        name = schema.columns[place]
+        known = set(encoder.categories_[index])
+        cells = coded(columns[name])
+        new = [code for code, level in enumerate(cells.values) if level not in known]
+        count = int(np.isin(cells.codes, new).sum())
+        if count:
+            counts[name] = count
+    return counts
 
 
 def cells_clipped(steps: Steps, schema: Schema, X: Table | Matrix) -> ClippedCells:
     """Return which cells of a table a fitted preparation clips."""
+    scaler: Any = None
+    cells = X
     if schema.kind == "sparse":
         scaler = steps[0][1] if steps else None
-        cells = X
         names = [str(schema.index_base + place) for place in range(schema.n_features)]
     else:
-        fitted = {
-            name: (step, places) for name, step, places in steps[1][1].transformers_
-        }
-        numbers, places = fitted.get("numbers", (None, []))
-        if isinstance(numbers, Pipeline):
-            scaler = numbers[-1]
-        else:
-            scaler = None
-        names = [schema.columns[k] for k in places]
-        if scaler is None:
-            cells = X
-        else:
-            cells = steps[0][1].transform(X)[:, places].astype(np.float64)
+        (_, reader), (_, joined) = steps[:2]
+        step, places = part_of(joined, "numbers")
+        names = [schema.columns[place] for place in places]
+        if isinstance(step, Pipeline):
+            scaler = step[-1]
+            cells = reader.transform(X)[:, places].astype(np.float64)
     if not isinstance(scaler, ClippedScaler):
         return ClippedCells({}, (0, 0))
-    return clipped_cells(
-        scaler,
-        names,
-        cells,
-        lambda place, value: as_in_file(schema, names[place], value),
-    )
+
+    def as_text(place: int, value: float) -> str:
+        return as_in_file(schema, names[place], value)
+
+    return clipped_cells(scaler, names, cells, as_text)
 
 
 def as_in_file(schema: Schema, column: str, value: float) -> str:
     """Return a number of a table after its `TableReader` as text."""
-    if schema.style(column).startswith("date"):
+    style = schema.style(column)
+    if style.startswith("date"):
         return str(np.datetime64(round(value), "D"))
-    if schema.style(column) == Style.TRUTH:
-        return ("no", "yes")[round(value)]
+    if style == Style.TRUTH:
+        return "yes" if round(value) else "no"
     return number(value)

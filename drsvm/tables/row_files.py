@@ -1,6 +1,6 @@
-"""`rows_on_disk`: any source of rows as a matrix in memory-mapped files, which nothing copies into memory.
+"""Rows in memory-mapped files, from any source: nothing copies them into memory.
 
-`RowWriter` writes such files, block by block.
+`rows_on_disk` is for users; `RowWriter` writes such files, block by block.
 """
 
 import json
@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -28,9 +29,14 @@ from drsvm.utils.writing import written
 Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]
 
 RESERVE = 1 << 26  # bytes of disk space that are left free
+COPIED = 1 << 20  # entries of an array that are copied at a time
 DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features
 LARGEST_INT32 = np.iinfo(np.int32).max
 CSR = ("data", "indices", "indptr")
+VECTORS = ("y", "sample_weight")
+# Types of pyarrow: all numbers, and those that single precision holds.
+NUMBERS = ("int", "uint", "float", "double", "bool")
+NARROW = ("float", "halffloat", "bool", "int8", "uint8")
 OR_PREPARED = "or pass an iterable of prepared blocks."
 
 
@@ -65,26 +71,26 @@ class RowsOnDisk:
         self,
         folder: Path,
         X: Matrix,
-        y=None,
-        sample_weight=None,
+        y: Vector | None = None,
+        sample_weight: Vector | None = None,
         names: list[str] | None = None,
-        remove=False,
+        remove: bool = False,
     ):
         self.folder = folder
         self.names = names
         self.X: Matrix = X
         self.y = y
         self.sample_weight = sample_weight
+        self._remove = None
         if remove:
-            self._remove = weakref.finalize(
-                self, shutil.rmtree, folder, ignore_errors=True
-            )
-        else:
-            self._remove = None
+            remove_files = partial(shutil.rmtree, folder, ignore_errors=True)
+            self._remove = weakref.finalize(self, remove_files)
 
     def close(self) -> None:
         """Remove temporary files."""
-        self.X = self.y = self.sample_weight = None
+        self.X = None
+        self.y = None
+        self.sample_weight = None
         if self._remove is not None:
             self._remove()
 
@@ -95,10 +101,10 @@ class RowsOnDisk:
         self.close()
 
     def __repr__(self) -> str:
-        if self.X is None:
-            shape = "closed"
-        else:
-            shape = f"{self.X.shape[0]:,} × {self.X.shape[1]:,} {self.X.dtype}"
+        shape = "closed"
+        if self.X is not None:
+            n_rows, n_features = self.X.shape
+            shape = f"{n_rows:,} × {n_features:,} {self.X.dtype}"
         return f"RowsOnDisk({self.folder}: {shape})"
 
 
@@ -109,23 +115,26 @@ def rows_on_disk(
     folder: str | Path | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> RowsOnDisk:
-    """Return rows that need not fit into memory, in the form that estimators and `Problem` use without a copy.
+    """Return rows that need not fit into memory.
 
-    Arrays in .npy files are opened as they are. Everything else is written to files
-    once: into a temporary folder that is removed at the end, or into one that is kept
-    and can be opened again. Columns are neither standardised nor encoded: pass an
-    iterable of prepared blocks, or use ``drsvm fit``, which prepares tables of any
-    size.
+    Estimators and `Problem` use them without a copy. Arrays in .npy files are opened as
+    they are. Everything else is written to files once: into a temporary folder that is
+    removed at the end, or into one that is kept and can be opened again. Columns are
+    neither standardised nor encoded: pass an iterable of prepared blocks, or use
+    ``drsvm fit``, which prepares tables of any size.
 
     Parameters
     ----------
     source : path, iterable or iterator
         - a .npy file;
-        - a folder with ``X.npy``, or with ``data.npy``, ``indices.npy`` and ``indptr.npy`` of a CSR matrix, and
-          optionally ``y.npy`` and ``sample_weight.npy``: what this function keeps;
+        - a folder with ``X.npy``, or with ``data.npy``, ``indices.npy`` and
+          ``indptr.npy`` of a CSR matrix, and optionally ``y.npy`` and
+          ``sample_weight.npy``: what this function keeps;
         - a Parquet or Arrow file, or a folder of them, with columns of numbers;
-        - an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, sample_weight)``, dense or sparse;
-        - an object with the methods ``next(input_data)`` and ``reset()``, like XGBoost's ``DataIter``.
+        - an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, sample_weight)``, dense
+          or sparse;
+        - an object with the methods ``next(input_data)`` and ``reset()``, like
+          XGBoost's ``DataIter``.
     label : str, optional
         For Parquet and Arrow: the column of the labels. All others are features.
     folder : path, optional
@@ -160,66 +169,59 @@ def rows_on_disk(
         raise invalid(path, "no such file or folder.")
     if path.suffix == ".npy":
         X = _mapped(path)
-        if X.ndim == 2:
-            return RowsOnDisk(path.parent, X)
-        raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
+        if X.ndim != 2:
+            raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
+        return RowsOnDisk(path.parent, X)
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
     table = ArrowTable(path)
     if label is not None:
         [label] = found_or_error(path, table.names, [label], "label")
     features = [name for name in table.names if name != label]
-    kinds = {name: str(table.schema.field(name).type) for name in features}
-    odd = [
-        name
-        for name, kind in kinds.items()
-        if not kind.startswith(("int", "uint", "float", "double", "bool"))
-    ]
-    if odd:
-        what = f"column {odd[0]!r} has type {kinds[odd[0]]}, not numbers"
-        raise invalid(path, f"{what}: use drsvm fit, which encodes it, {OR_PREPARED}")
-    narrow = all(
-        kind in ("float", "halffloat", "bool", "int8", "uint8")
-        for kind in kinds.values()
-    )
-    dtype = np.dtype(np.float32 if narrow else np.float64)
+    dtype = np.dtype(np.float32)
+    for name in features:
+        kind = str(table.schema.field(name).type)
+        if not kind.startswith(NUMBERS):
+            what = f"column {name!r} has type {kind}, not numbers: use drsvm fit"
+            raise invalid(path, f"{what}, which encodes it, {OR_PREPARED}")
+        if kind not in NARROW:
+            dtype = np.dtype(np.float64)
     needed = table.n_rows * len(features) * dtype.itemsize
-    return _written(
-        _numbers(table, label, features, dtype), folder, progress, features, needed
-    )
+    blocks = _numbers(table, label, features, dtype)
+    return _written(blocks, folder, progress, features, needed)
 
 
 def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
-    """Return the rows in a folder that `rows_on_disk` has written, or that looks like one; it may be temporary."""
-    description = folder / DESCRIPTION
-    if description.exists():
-        known = json.loads(description.read_text())
-    else:
-        known = {}
+    """Return the rows in a folder that `rows_on_disk` has written, or one like it.
+
+    If it is temporary, it can be removed when the rows are no longer used.
+    """
+    known = {}
+    if (folder / DESCRIPTION).exists():
+        known = json.loads((folder / DESCRIPTION).read_text())
     if (folder / "X.npy").exists():
         X = _mapped(folder / "X.npy")
     else:
-        data, indices, indptr = (_mapped(folder / f"{name}.npy") for name in CSR)
-        if len(data) != len(indices) or indptr[-1] != len(data):
-            listed = ", ".join(f"{name}.npy" for name in CSR)
-            raise invalid(folder, f"{listed} do not fit together: write them again.")
-        n_features = known.get("n_features") or int(indices.max()) + 1
-        X = sparse.csr_array(
-            (data, indices, indptr), shape=(len(indptr) - 1, n_features)
-        )
-    files = {name: folder / f"{name}.npy" for name in ("y", "sample_weight")}
-    vectors = {
-        name: np.array(_mapped(file)) for name, file in files.items() if file.exists()
-    }
-    for name, values in vectors.items():
-        if len(values) != X.shape[0]:
-            raise invalid(
-                folder,
-                f"has {X.shape[0]} rows but {len(values)} entries in {name}.npy: write them again.",
-            )
-    y = vectors.get("y")
-    weights = vectors.get("sample_weight")
-    return RowsOnDisk(folder, X, y, weights, known.get("names"), remove)
+        X = _mapped_csr(folder, known.get("n_features"))
+    vectors = {}
+    for name in VECTORS:
+        if (folder / f"{name}.npy").exists():
+            values = np.array(_mapped(folder / f"{name}.npy"))
+            if len(values) != X.shape[0]:
+                what = f"has {X.shape[0]} rows but {len(values)} entries in {name}.npy"
+                raise invalid(folder, f"{what}: write them again.")
+            vectors[name] = values
+    return RowsOnDisk(folder, X, **vectors, names=known.get("names"), remove=remove)
+
+
+def _mapped_csr(folder: Path, n_features: int | None) -> sparse.csr_array:
+    data, indices, indptr = [_mapped(folder / f"{name}.npy") for name in CSR]
+    if len(data) != len(indices) or indptr[-1] != len(data):
+        listed = ", ".join(f"{name}.npy" for name in CSR)
+        raise invalid(folder, f"{listed} do not fit together: write them again.")
+    n_features = n_features or int(indices.max()) + 1
+    shape = (len(indptr) - 1, n_features)
+    return sparse.csr_array((data, indices, indptr), shape=shape)
 
 
 def _mapped(path: Path) -> np.ndarray:
@@ -228,18 +230,18 @@ def _mapped(path: Path) -> np.ndarray:
     except FileNotFoundError:
         raise invalid(path, "no such file.") from None
     except (ValueError, EOFError, OSError) as error:
-        raise invalid(
-            path, f"is truncated, changed or not a .npy file ({error}): write it again."
-        ) from None
+        what = f"is truncated, changed or not a .npy file ({error}): write it again."
+        raise invalid(path, what) from None
 
 
 def _written(
     blocks: Iterable[Block],
-    folder,
-    progress,
+    folder: str | Path | None,
+    progress: Callable[[int], None] | None,
     names: list[str] | None = None,
     needed: int = 0,
 ) -> RowsOnDisk:
+    """Return blocks after they have been written to a folder."""
     with new_folder(folder, needed) as where:
         with RowWriter(where, names) as writer:
             for X, y, sample_weight in blocks:
@@ -259,10 +261,8 @@ def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
     """
     path = Path(tempfile.mkdtemp(prefix="drsvm-") if folder is None else folder)
     if path.is_dir() and any(path.iterdir()):
-        raise invalid(
-            path,
-            "is not empty: name a new folder, or give this one as the source of the rows.",
-        )
+        remedy = "name a new folder, or give this one as the source of the rows."
+        raise invalid(path, f"is not empty: {remedy}")
     path.mkdir(parents=True, exist_ok=True)
     try:
         check_space(path, needed)
@@ -274,63 +274,70 @@ def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
 
 
 def _blocks_of(source: Any) -> Iterator[Block]:
-    if callable(getattr(source, "next", None)) and callable(
-        getattr(source, "reset", None)
-    ):
-        received: list[Block] = []
-
-        def input_data(data, label=None, weight=None, **_) -> None:
-            received.append((data, label, weight))
-
-        source.reset()
-        while source.next(input_data):  # as XGBoost's iterators do
-            if not received:
-                raise DataFileError(
-                    "next(input_data) returned True without a call of input_data(data=..., label=...)."
-                )
-            yield from received
-            received.clear()
+    """Yield the blocks of an iterable, or of an iterator like XGBoost's."""
+    if hasattr(source, "next") and hasattr(source, "reset"):
+        yield from _blocks_of_iterator(source)
         return
     if not isinstance(source, Iterable):
         known = "a path, an iterable of blocks or an object with next and reset"
         raise TypeError(f"rows come from {known}, not {source!r}.")
     for block in source:
         X, *vectors = block if isinstance(block, tuple) else (block,)
-        if len(vectors) > 2:
-            raise DataFileError(
-                f"a block is X, (X, y) or (X, y, sample_weight), got {len(block)} entries."
-            )
-        y, weights, *_ = *vectors, None, None
-        yield X, y, weights
+        if len(vectors) > len(VECTORS):
+            what = "a block is X, (X, y) or (X, y, sample_weight)"
+            raise DataFileError(f"{what}, got {len(block)} entries.")
+        y = vectors[0] if vectors else None
+        sample_weight = vectors[1] if len(vectors) == 2 else None
+        yield X, y, sample_weight
+
+
+def _blocks_of_iterator(source: Any) -> Iterator[Block]:
+    received: list[Block] = []
+
+    def input_data(data, label=None, weight=None, **_) -> None:
+        received.append((data, label, weight))
+
+    source.reset()
+    while source.next(input_data):
+        if not received:
+            what = "next(input_data) returned True without a call of input_data"
+            raise DataFileError(f"{what}(data=..., label=...).")
+        yield from received
+        received.clear()
 
 
 def _numbers(
     table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype
 ) -> Iterator[Block]:
-    wanted = [*features, *([label] if label else [])]
+    """Yield the blocks of a table of numbers."""
+    wanted = features if label is None else [*features, label]
     for block in table.blocks(wanted):
         X = np.empty((len(block), len(features)), dtype=dtype)
+        y = None
         for place, name in enumerate(wanted):
             column = block.column(place)
             if column.null_count:
-                what = f"column {name!r} is empty in {table.place(int(np.argmax(column.is_null())))}"
-                raise invalid(
-                    table.path,
-                    f"{what}: use drsvm fit, which fills empty cells, {OR_PREPARED}",
-                )
-            if name != label:
+                where = table.place(int(np.argmax(column.is_null())))
+                what = f"column {name!r} is empty in {where}: use drsvm fit"
+                remedy = f"which fills empty cells, {OR_PREPARED}"
+                raise invalid(table.path, f"{what}, {remedy}")
+            if name == label:
+                y = column.to_numpy()
+            else:
                 X[:, place] = column.to_numpy()
-        yield X, block.column(len(features)).to_numpy() if label else None, None
+        yield X, y, None
 
 
 def check_space(folder: Path, needed: int) -> None:
     """Raise an error if a disk does not have space for `needed` bytes."""
     free = shutil.disk_usage(folder).free - RESERVE
     if needed > free:
-        what = "the rows need {:.3g} GB of disk space, but only {:.3g} GB are free: choose another disk with {}."
-        raise invalid(
-            folder, Message(what, needed / 1e9, max(free, 0) / 1e9, Parameter("folder"))
+        what = (
+            "the rows need {:.3g} GB of disk space, but only {:.3g} GB are free: "
+            "choose another disk with {}."
         )
+        sizes = (needed / 1e9, max(free, 0) / 1e9)
+        raise invalid(folder, Message(what, *sizes, Parameter("folder")))
 
 
 class GrowingArray:
@@ -349,9 +356,8 @@ class GrowingArray:
 
     def _write_header(self) -> None:
         # numpy leaves room in the header for a longer first axis.
-        if self.width is None:
-            shape = (self.length,)
-        else:
+        shape = (self.length,)
+        if self.width is not None:
             shape = (self.length, self.width)
         description = {
             "descr": npy.dtype_to_descr(self.dtype),
@@ -373,16 +379,20 @@ class GrowingArray:
 
 
 class RowWriter:
-    """Writes blocks of rows like the first, and vectors such as their labels, into files, complete after ``with``."""
+    """Writes blocks of rows like the first, and vectors such as their labels.
+
+    The files are complete after ``with``.
+    """
 
     def __init__(self, folder: Path, names: list[str] | None = None):
         self.folder = folder
         self.names = names
+        self.n_rows = 0
+        self._n_blocks = 0
+        self._form: dict[str, int | None] = {}  # of the first block
         self._arrays: dict[str, GrowingArray] = {}
-        self._first: dict[str, int | None] = {}
         self._vectors: dict[str, list[np.ndarray]] = {}
-        self._counts: list[np.ndarray] = []  # entries of each row
-        self._n_blocks = self.n_rows = 0
+        self._counts: list[np.ndarray] = []  # the number of entries of each row
 
     def __enter__(self) -> "RowWriter":
         return self
@@ -391,7 +401,8 @@ class RowWriter:
         for array in self._arrays.values():
             if exception is None:
                 array.complete()
-            with suppress(OSError):  # the disk may be full
+            # The disk may be full.
+            with suppress(OSError):
                 array.stream.close()
         if exception is None and self.n_rows:
             self._complete()
@@ -399,70 +410,78 @@ class RowWriter:
     def add(self, X: Matrix, **vectors: Vector | None) -> None:
         """Write a block; vectors have one entry per row, or are None."""
         self._n_blocks += 1
-        X = X if sparse.issparse(X) else np.asarray(X)
-        form = {
-            "sparse": sparse.issparse(X),
-            "columns": X.shape[1] if X.ndim == 2 else None,
-        }
-        form |= {name: values is not None for name, values in vectors.items()}
-        if form["columns"] is None:
-            raise DataFileError(
-                f"block {self._n_blocks} has shape {X.shape}: a block must have rows and columns."
-            )
-        if X.dtype.kind not in "fiub":
-            raise DataFileError(
-                f"block {self._n_blocks} has dtype {X.dtype}: encode text as numbers before."
-            )
-        self._first = self._first or form
-        for what, value in self._first.items():
-            if form[what] != value:
-                had = f"{what}: {form[what]}, in the first one {value}"
-                what = f"block {self._n_blocks} does not fit the first one ({had})"
-                raise DataFileError(f"{what}: make all blocks alike.")
-        dtype = X.dtype if X.dtype == np.float32 else np.float64
-        if form["sparse"]:
+        is_sparse = sparse.issparse(X)
+        X = X if is_sparse else np.asarray(X)
+        self._check(X, is_sparse, vectors)
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        if is_sparse:
             rows = sparse.csr_array(X)
             rows.sum_duplicates()
-            self._array("data", dtype).append(rows.data)
-            self._array("indices", np.int32).append(rows.indices)
+            self._append("data", rows.data, dtype)
+            self._append("indices", rows.indices, np.int32)
             self._counts.append(np.diff(rows.indptr))
         else:
-            self._array("X", dtype, X.shape[1]).append(X)
+            self._append("X", X, dtype, X.shape[1])
         n = X.shape[0]
         for name, values in vectors.items():
-            if values is not None:
-                vector = np.array(values).ravel()
-                if len(vector) != n:
-                    raise DataFileError(
-                        f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}."
-                    )
-                self._vectors.setdefault(name, []).append(vector)
+            if values is None:
+                continue
+            vector = np.array(values).ravel()
+            if len(vector) != n:
+                what = f"has {n} rows, but {len(vector)} entries in {name}"
+                raise DataFileError(f"block {self._n_blocks} {what}.")
+            self._vectors.setdefault(name, []).append(vector)
         self.n_rows += n
 
-    def _array(
-        self, name: str, dtype: DTypeLike, width: int | None = None
-    ) -> GrowingArray:
+    def _check(
+        self, X: Matrix, is_sparse: bool, vectors: dict[str, Vector | None]
+    ) -> None:
+        """Raise an error for a block that has no numbers, or is not like the first."""
+        block = f"block {self._n_blocks}"
+        if X.ndim != 2:
+            what = f"has shape {X.shape}: a block must have rows and columns."
+            raise DataFileError(f"{block} {what}")
+        if X.dtype.kind not in "fiub":
+            what = f"has dtype {X.dtype}: encode text as numbers before."
+            raise DataFileError(f"{block} {what}")
+        form = {"sparse": is_sparse, "columns": X.shape[1]}
+        for name, values in vectors.items():
+            form[name] = values is not None
+        self._form = self._form or form
+        for what, value in self._form.items():
+            if form[what] != value:
+                had = f"{what}: {form[what]}, in the first one {value}"
+                wrong = f"{block} does not fit the first one ({had})"
+                raise DataFileError(f"{wrong}: make all blocks alike.")
+
+    def _append(
+        self, name: str, values: np.ndarray, dtype: DTypeLike, width: int | None = None
+    ) -> None:
         if name not in self._arrays:
             self._arrays[name] = GrowingArray(self.folder / f"{name}.npy", dtype, width)
-        return self._arrays[name]
+        self._arrays[name].append(values)
 
     def _complete(self) -> None:
-        if self._first["sparse"]:
+        """Write what is known only at the end."""
+        if self._form["sparse"]:
             starts = np.concatenate([[0], *self._counts]).cumsum()
-            path = self.folder / "indices.npy"
             if max(starts[-1], self.n_rows) <= LARGEST_INT32:
                 starts = starts.astype(np.int32)
             else:
-                # Scipy takes one type for both, and so does the solver: indices are
-                # rewritten block by block
-                given = np.load(path, mmap_mode="r")
-                wide = GrowingArray(path.with_suffix(".new"), np.int64)
-                for first in range(0, len(given), RESERVE // 64):
-                    wide.append(given[first : first + RESERVE // 64])
-                wide.complete()
-                wide.path.replace(path)
+                # Scipy takes one type for both, and so does the solver.
+                self._widen_indices()
             np.save(self.folder / "indptr.npy", starts)
         for name, parts in self._vectors.items():
             np.save(self.folder / f"{name}.npy", np.concatenate(parts))
-        description = {"n_features": self._first["columns"], "names": self.names}
+        description = {"n_features": self._form["columns"], "names": self.names}
         (self.folder / DESCRIPTION).write_text(json.dumps(description))
+
+    def _widen_indices(self) -> None:
+        """Rewrite the indices with 64 bits, in parts that fit into memory."""
+        path = self.folder / "indices.npy"
+        given = np.load(path, mmap_mode="r")
+        wide = GrowingArray(path.with_suffix(".new"), np.int64)
+        for first in range(0, len(given), COPIED):
+            wide.append(given[first : first + COPIED])
+        wide.complete()
+        wide.path.replace(path)

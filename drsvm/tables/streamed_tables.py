@@ -1,15 +1,15 @@
-"""Tables that do not fit into memory: read in blocks, prepared like others, and written to disk as features.
+"""Tables that do not fit into memory: read in blocks, and written to disk as features.
 
-What the columns contain, medians, limits and categories come from a sample of the rows;
-means, deviations and labels come from all of them. Test rows are drawn at random and
-lie behind the training rows.
+They are prepared like others. What the columns contain, medians, limits and categories
+come from a sample of the rows; means, deviations and labels come from all of them. Test
+rows are drawn at random and lie behind the training rows.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -25,25 +25,26 @@ from drsvm.utils.annotations import Matrix
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.progress import part, stage
 
-if TYPE_CHECKING:
-    from sklearn.pipeline import Pipeline
-
-# Number of rows from which it is determined what the columns contain
+# Number of rows from which it is determined what the columns contain.
 SAMPLE_ROWS = 200_000
-# shares of the preparation done when the sample, and means and deviations, are known
+# The share of the preparation that is done when the sample, and then means and
+# deviations, are known.
 SAMPLED = 0.15
 MEASURED = 0.5
+# By the size of the features of this many rows, that of all is estimated.
+MEASURED_ROWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedTable:
     """A table whose `data` have labels, but no cells: features are on disk.
 
-    The last `n_test` rows are for a test.
+    `steps` is the fitted pipeline that made them. The last `n_test` rows are for a
+    test.
     """
 
     data: Dataset
-    steps: "Pipeline"
+    steps: Any
     rows: RowsOnDisk
     n_test: int
 
@@ -52,13 +53,12 @@ class StreamedTable:
         X = self.rows.X
         if not sparse.issparse(X):
             return X[first:last]
+        # Slices of scipy's arrays are copies, those of their parts are not.
         begin = int(X.indptr[first])
         end = int(X.indptr[last])
         starts = X.indptr[first : last + 1] - X.indptr[first]
-        return sparse.csr_array(
-            (X.data[begin:end], X.indices[begin:end], starts),
-            shape=(last - first, X.shape[1]),
-        )
+        entries = (X.data[begin:end], X.indices[begin:end], starts)
+        return sparse.csr_array(entries, shape=(last - first, X.shape[1]))
 
 
 def stream_table(
@@ -78,148 +78,137 @@ def stream_table(
         stream = _Stream(table, data, options)
         with part(SAMPLED, MEASURED):
             steps = stream.prepared(standardise)
-        # By whose size that of all rows on disk is estimated
-        few = steps.transform(data.X.slice(0, 1000))
-        if sparse.issparse(few):
-            stored = 12 * few.nnz + 8 * few.shape[0]
-        else:
-            stored = 8 * few.size
-        needed = int(table.n_rows * (stored / few.shape[0] + 16) * (1.0 + test_share))
+        bytes_per_row = _bytes_per_row(steps.transform(data.X.slice(0, MEASURED_ROWS)))
+        # Test rows are written twice.
+        needed = int(table.n_rows * bytes_per_row * (1.0 + test_share))
         with new_folder(folder, needed) as where, part(MEASURED, 1.0):
             n_test = stream.write(steps, where, test_share, seed)
             y = labels_of(Coded(list(stream.codes), np.load(where / "y.npy")))
-            if (
-                y.dtype.kind == "i"
-            ):  # one byte per row instead of eight, if the labels are small
+            if y.dtype.kind == "i":
+                # One byte per row instead of eight, if the labels are small.
                 y = y.astype(np.min_scalar_type(-int(np.abs(y).max())))
-            np.save(where / "y.npy", y)  # in place of their codes
+            # Labels in place of their codes.
+            np.save(where / "y.npy", y)
+            verified = None
             if stream.verified:
                 verified = np.load(where / "verified.npy")
-            else:
-                verified = None
             rows = opened_folder(where, remove=folder is None)
     # The sample is no longer needed.
-    data = replace(
-        data,
-        X=data.X.schema.empty_table(),
-        y=y,
-        rows=data.rows[:0].copy(),
-        verified=verified,
-    )
+    none = data.rows[:0].copy()
+    empty = data.X.schema.empty_table()
+    data = replace(data, X=empty, y=y, rows=none, verified=verified)
     return StreamedTable(data, steps, rows, n_test)
 
 
+def _bytes_per_row(X: Matrix) -> float:
+    """Return the bytes that a row takes on disk, with its label."""
+    size = 8 * X.shape[0] * X.shape[1]
+    if sparse.issparse(X):
+        size = 12 * X.nnz + 8 * X.shape[0]
+    return size / X.shape[0] + 16
+
+
 class _Stream:
-    """The passes over a table: one for means and deviations, one that writes the features."""
+    """The passes over a table: one for means and deviations, one to write features."""
 
     def __init__(self, table: ArrowTable, data: Dataset, options: ReadOptions):
         self.table = table
         self.data = data
         self.options = options
-        self.label: str = data.schema.label or ""
+        self.label = data.schema.label or ""
         self.verified = choose_columns(table.names, options).verified
-        self.codes: dict[str, int] = {}
+        self.codes: dict[str, int] = {}  # of the texts of labels, in order
 
-    def prepared(self, standardise: bool) -> "Pipeline":
+    def prepared(self, standardise: bool) -> Any:
+        """Return the fitted pipeline from cells to features."""
         from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import StandardScaler
 
         from drsvm.tables.notes import what_was_clipped
-        from drsvm.tables.preparation import cells_clipped, preparation
+        from drsvm.tables.preparation import cells_clipped, part_of, preparation
 
-        steps = Pipeline(preparation(self.data.schema, standardise)).fit(self.data.X)
-        if standardise:
-            numbers = steps[-1].named_transformers_.get("numbers")
-        else:
-            numbers = None
-        if numbers is None:
+        data = self.data
+        steps = Pipeline(preparation(data.schema, standardise)).fit(data.X)
+        numbers, places = part_of(steps[-1], "numbers")
+        if not standardise or numbers is None:
             return steps
         # Means and deviations come from all rows instead of the sample.
-        places = next(
-            places for name, _, places in steps[-1].transformers_ if name == "numbers"
-        )
-        numbers[-1].scaler_ = StandardScaler()
+        fill, scaler = numbers
+        scaler.scaler_ = StandardScaler()
         for cells, _ in self._blocks():
-            numbers[-1].partial_fit(
-                numbers[0].transform(
-                    steps[0].transform(cells)[:, places].astype(np.float64)
-                )
-            )
-        self.data.notes.extend(
-            what_was_clipped(cells_clipped(steps.steps, self.data.schema, self.data.X))
-        )
+            read = steps[0].transform(cells)[:, places].astype(np.float64)
+            scaler.partial_fit(fill.transform(read))
+        clipped = cells_clipped(steps.steps, data.schema, data.X)
+        data.notes.extend(what_was_clipped(clipped))
         return steps
 
-    def write(
-        self, steps: "Pipeline", folder: Path, test_share: float, seed: int
-    ) -> int:
-        """Write the features of all rows, test rows at the end, and return how many these are."""
-        # A stream of its own: that of the seed alone may have drawn the labels.
+    def write(self, steps: Any, folder: Path, test_share: float, seed: int) -> int:
+        """Write the features of all rows, and return the number of test rows.
+
+        These are at the end.
+        """
+        # A stream of random numbers of its own: that of the seed alone may have drawn
+        # the labels.
         random = np.random.default_rng([seed, self.table.n_rows])
         with (
             RowWriter(folder) as train,
-            TemporaryDirectory(dir=folder, prefix="test-") as beside,
+            TemporaryDirectory(dir=folder, prefix="test-") as name,
         ):
-            with RowWriter(Path(beside)) as test:
+            beside = Path(name)
+            with RowWriter(beside) as test:
                 for cells, vectors in self._blocks():
-                    features = steps.transform(cells)
+                    X = steps.transform(cells)
                     is_test = random.random(len(cells)) < test_share
-                    for writer, mine in ((train, ~is_test), (test, is_test)):
-                        if mine.any():
-                            writer.add(
-                                features[mine],
-                                **{
-                                    name: values[mine]
-                                    for name, values in vectors.items()
-                                },
-                            )
+                    _add(train, X, vectors, ~is_test)
+                    _add(test, X, vectors, is_test)
             if test.n_rows:
-                names = ("y", "verified") if self.verified else ("y",)
-                vectors = {
-                    name: np.load(Path(beside) / f"{name}.npy") for name in names
-                }
-                X = opened_folder(Path(beside)).X
+                names = ["y", "verified"] if self.verified else ["y"]
+                vectors = {name: np.load(beside / f"{name}.npy") for name in names}
+                X = opened_folder(beside).X
                 for first in range(0, test.n_rows, BLOCK_ROWS):
-                    block = slice(first, first + BLOCK_ROWS)
-                    train.add(
-                        X[block],
-                        **{name: values[block] for name, values in vectors.items()},
-                    )
+                    _add(train, X, vectors, slice(first, first + BLOCK_ROWS))
         if train.n_rows == 0:
             what = "no row has a label and all its cells: see {} and {}."
-            raise invalid(
-                self.table.path, Message(what, Parameter("label"), Parameter("missing"))
-            )
+            roles = (Parameter("label"), Parameter("missing"))
+            raise invalid(self.table.path, Message(what, *roles))
         return test.n_rows
 
     def _blocks(self) -> Iterator[tuple[Table, dict[str, np.ndarray]]]:
-        """Yield the cells of the rows that are used, with the codes of their labels (y), and which were verified."""
-        wanted = [
-            self.label,
-            *self.data.schema.columns,
-            *([self.verified] if self.verified else []),
-        ]
-        for table in self.table.blocks(wanted):
-            cells = with_text(table, self.label, self.options.empty)
-            kept = np.flatnonzero(
-                ~empty_rows(
-                    self.table, cells, self.label, self.data.schema, self.options
-                )
-            )
-            if not len(kept):
+        """Yield the cells of the rows that are used, with vectors of their labels.
+
+        These are the codes of the labels (y), and which of them were verified.
+        """
+        table = self.table
+        schema = self.data.schema
+        empty = self.options.empty
+        wanted = [self.label, *schema.columns]
+        if self.verified:
+            wanted.append(self.verified)
+        for block in table.blocks(wanted):
+            block = with_text(block, self.label, empty)
+            unused = empty_rows(table, block, self.label, schema, self.options)
+            if unused.all():
                 continue
-            cells = taken(cells, kept)
-            texts = coded(cells.column(self.label))
-            known = [
-                self.codes.setdefault(str(text), len(self.codes))
-                for text in texts.values
-            ]
-            vectors = {"y": np.array(known, dtype=np.int32)[texts.codes]}
+            block = taken(block, np.flatnonzero(~unused))
+            labels = coded(block.column(self.label))
+            codes = []
+            for text in labels.values:
+                codes.append(self.codes.setdefault(str(text), len(self.codes)))
+            vectors = {"y": np.array(codes, dtype=np.int32)[labels.codes]}
             if self.verified:
                 vectors["verified"] = truth_of(
-                    self.table, cells, self.verified, self.options
+                    table, block, self.verified, self.options
                 )
-            yield (
-                converted(self.table, cells, self.data.schema, self.options.empty),
-                vectors,
-            )
+            yield converted(table, block, schema, empty), vectors
+
+
+def _add(
+    writer: RowWriter,
+    X: Matrix,
+    vectors: dict[str, np.ndarray],
+    rows: np.ndarray | slice,
+) -> None:
+    """Write some rows of a block."""
+    part = X[rows]
+    if part.shape[0]:
+        writer.add(part, **{name: values[rows] for name, values in vectors.items()})

@@ -1,111 +1,34 @@
-"""Cells as numbers, categories and labels.
-
-The text of a number depends on the country and the program that wrote it. A column has
-one *style*, which is found once and then used for all files: the names of the styles
-are part of model files.
-"""
+"""Columns as numbers, categories and labels."""
 
 import re
 from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from datetime import date
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from drsvm.tables.arrow_tables import Column, is_text
-
-Value = TypeVar("Value")
-
-# Texts that denote a missing value.
-_NOTHING = (
-    "",
-    "?",
-    "NULL",
-    "null",
-    "Null",
-    "None",
-    "none",
-    "NA",
-    "N/A",
-    "n/a",
-    "na",
-    "#N/A",
-    "<NA>",
+from drsvm.tables.cell_styles import (
+    DATE_STYLES,
+    EXACT,
+    MISSING,
+    TRUTH_WORDS,
+    Style,
+    as_number,
+    days_of,
+    description_of,
+    parser_of,
 )
-MISSING = frozenset((*_NOTHING, "NaN", "nan", "NAN", "-nan", "-NaN", "NaT"))
+
 EMPTY = "(empty)"  # the category of empty cells
-# Up to this many different texts among numbers are suggested as missing values
-NEEDLESS = 3
-
-
-class Style:
-    """How the cells of a column are written.
-
-    A date in another form has the style ``date %d.%m.%Y``.
-    """
-
-    PLAIN = "number"
-    DECIMAL_COMMA = "decimal comma"
-    THOUSANDS = "thousands separators"
-    # The end of a style in which cells that are not numbers count as empty
-    OR_EMPTY = " or empty"
-    TRUTH = "true or false"
-    ISO_DATE = "date"
-    TIME = "time of day"
-    CATEGORY = "category"
-
-
-EXACT = 2.0**53  # integers below this are exact as floats
+# Up to this many different texts among numbers are suggested as missing values.
+FEW_TEXTS = 3
 # Larger numbers are refused: their squares overflow, and they are mistakes or stand for
-# an empty cell
+# an empty cell.
 LARGEST = 1e100
-SIGNS = "$€£¥% \u00a0"
-# What accountants write for an empty cell: in a column of numbers, it is empty
-DASHES = frozenset("-–—")
-_NEGATIVE = re.compile(
-    rf"\((?P<bracketed>[^()]+)\)|-[{SIGNS}]+(?P<signed>[\d.,' \u00a0\u202f]+)"
-)
-_GAP = "[.' \u00a0\u202f]"
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
-_DECIMAL_COMMA = re.compile(
-    rf"[+-]?(\d*|\d{{1,3}}({_GAP}\d{{3}})+)(,\d+)?([eE][+-]?\d+)?"
-)
-_COMMA_OR_GAP = _GAP.replace(".", ",")
-_THOUSANDS = re.compile(
-    rf"[+-]?(\d*|\d{{1,3}}({_COMMA_OR_GAP}\d{{3}})+)(\.\d*)?([eE][+-]?\d+)?"
-)
-_TIME = re.compile(r"(\d\d?):(\d\d)(:(\d\d)(\.\d+)?)?")
-_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
-TRUTH_WORDS = (
-    *(("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on")),
-    *(
-        ("nein", "ja"),
-        ("non", "oui"),
-        ("no", "si"),
-        ("no", "sí"),
-        ("não", "sim"),
-        ("nao", "sim"),
-        ("nie", "tak"),
-    ),
-)
-_TRUTH = {
-    word: float(value) for words in TRUTH_WORDS for value, word in enumerate(words)
-} | {"0": 0.0, "1": 1.0}
-_DAYS = (
-    "%Y/%m/%d",
-    "%d.%m.%Y",
-    "%d/%m/%Y",
-    "%m/%d/%Y",
-    "%d-%m-%Y",
-    "%m-%d-%Y",
-    "%d %b %Y",
-    "%b %d, %Y",
-)
-DATE_STYLES = (
-    Style.ISO_DATE,
-    *(f"date {day}{time}" for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S")),
-)
+# How pyarrow's types of numbers begin.
+_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")
 
 
 class NotANumber(ValueError):
@@ -118,104 +41,168 @@ class NotANumber(ValueError):
         super().__init__(f"row {row + 1} contains {shown(text)}")
         self.row = row
         self.text = text
-        self.texts = texts if len(texts) <= NEEDLESS else []
-        known = {
-            Style.TRUTH: "yes or no",
-            Style.PLAIN: "numbers",
-            Style.ISO_DATE: "dates such as 2024-12-31",
-        }
-        day = datetime(2024, 12, 31, 17, 30).strftime(style.removeprefix("date "))
-        dates = style in DATE_STYLES
-        self.needed = known.get(
-            style, f"dates such as {day}" if dates else f"cells of the kind {style!r}"
-        )
-        self.is_date = dates and any(
+        self.texts = texts if len(texts) <= FEW_TEXTS else []
+        self.needed = description_of(style)
+        # Whether a column of dates has a date in another form.
+        self.is_date = style in DATE_STYLES and any(
             parser_of(form)(text) is not None for form in DATE_STYLES
         )
 
 
-def as_number(text: str) -> float | None:
-    """Return the number that a text represents, with a decimal point, or None."""
-    # Python reads 1_0 as 10, which data files do not mean
-    return None if "_" in text else parsed(float, text)
+class Coded(NamedTuple):
+    """A column as its distinct values, and the position of each row's value in them.
 
-
-def parsed(parse: Callable[..., Value], text: str | bytes) -> Value | None:
-    """Return the value that a function reads from a text, or None if it raises a `ValueError`."""
-    try:
-        return parse(text)
-    except ValueError:
-        return None
-
-
-def _bare(text: str) -> str:
-    """Return the text of a number without signs of currencies.
-
-    A negative one may be -$12, or (12) in brackets.
+    An empty cell has the position -1.
     """
-    text = text.strip(SIGNS)
-    negative = _NEGATIVE.fullmatch(text)
-    if negative:
-        return f"-{(negative['bracketed'] or negative['signed']).strip(SIGNS)}"
-    return text
+
+    values: list[Any]
+    codes: np.ndarray
+
+    def mapped(
+        self, images: Iterable[object], otherwise: object, dtype: type
+    ) -> np.ndarray:
+        """Return the column with an image in place of every value."""
+        table = np.empty(len(self.values) + 1, dtype=dtype)
+        for place, image in enumerate(images):
+            table[place] = image
+        # An empty cell has the position -1, which is that of the last entry.
+        table[-1] = otherwise
+        return table[self.codes]
+
+    def texts(self) -> list[str]:
+        """Return the distinct values that occur, as text."""
+        return [str(self.values[code]) for code in np.unique(self.codes)]
+
+    def first_row(self, codes: Any) -> int:
+        """Return the first row that has one of some codes."""
+        return int(np.argmax(np.isin(self.codes, codes)))
 
 
-def _plain(text: str) -> float | None:
-    if text in DASHES:
+def is_empty(value: object) -> bool:
+    """Return True if a cell of a data frame is None, NaN, NaT or pandas.NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        # Comparisons with pandas.NA are neither true nor false.
+        return True
+
+
+def coded(column: Column) -> Coded:
+    """Return the distinct values of a column of pyarrow, or that numpy can read."""
+    if hasattr(column, "dictionary_encode"):
+        whole = column
+        if hasattr(column, "combine_chunks"):
+            whole = column.combine_chunks()
+        if not hasattr(whole, "dictionary"):
+            whole = whole.dictionary_encode()
+        codes = whole.indices.cast("int64").fill_null(-1)
+        return Coded(whole.dictionary.to_pylist(), np.asarray(codes))
+    places: dict[object, int] = {}
+    codes = []
+    for cell in np.asarray(column, dtype=object):
+        if is_empty(cell):
+            codes.append(-1)
+        else:
+            codes.append(places.setdefault(cell, len(places)))
+    return Coded(list(places), np.array(codes, dtype=np.intp))
+
+
+def typed(column: Column) -> np.ndarray | None:
+    """Return a column of numbers, truth values, dates or durations as floats.
+
+    Dates and durations are in days. None for text and mixtures.
+    """
+    if hasattr(column, "dictionary_encode"):
+        kind = str(column.type)
+        if kind.startswith(_NUMBERS):
+            return np.asarray(column.cast("float64", safe=False))
+        if kind.startswith("dictionary") or is_text(column):
+            return None
+    array = np.asarray(column)
+    if array.dtype.kind in "Mm":
+        unit = "datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]"
+        days = array.astype(unit).astype(np.int64) / 86400e6
+        return np.where(np.isnat(array), np.nan, days)
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    return None
+
+
+def numbers_of(
+    column: Column, style: str, missing: frozenset[str] = MISSING
+) -> np.ndarray:
+    """Return a column as floats, with NaN for empty cells.
+
+    Raises `NotANumber` for a cell of another style.
+    """
+    array = typed(column)
+    if array is not None:
+        for text in missing - MISSING:
+            number = as_number(text)
+            if number is not None:
+                array = np.where(array == number, np.nan, array)
+        return array
+    cells = coded(column)
+    numbers = _numbers(cells.values, style, missing)
+    if None in numbers and style in DATE_STYLES:
+        # All dates may have another form than in training, if they fit only one.
+        attempts = [_numbers(cells.values, form, missing) for form in DATE_STYLES]
+        fitting = [attempt for attempt in attempts if None not in attempt]
+        if len(fitting) == 1:
+            numbers = fitting[0]
+    wrong = [place for place, number in enumerate(numbers) if number is None]
+    if wrong and not style.endswith(Style.OR_EMPTY):
+        row = cells.first_row(wrong)
+        texts = [str(cells.values[place]) for place in wrong]
+        raise NotANumber(row, str(cells.values[cells.codes[row]]), texts, style)
+    # As a float, None is NaN.
+    return cells.mapped(numbers, np.nan, np.float64)
+
+
+def _numbers(
+    values: list[Any], style: str, missing: frozenset[str]
+) -> list[float | None]:
+    """Return cells as numbers: NaN if empty, None if of another style."""
+    parse = parser_of(style)
+    return [_number(value, parse, missing) for value in values]
+
+
+def _number(
+    value: object, parse: Callable[[str], float | None], missing: frozenset[str]
+) -> float | None:
+    if level_of(value, missing) is None:
         return np.nan
-    number = as_number(text)
-    return as_number(_bare(text)) if number is None else number
+    if isinstance(value, date):
+        return days_of(value)
+    return parse(str(value).strip())
 
 
-def _with_commas(pattern: re.Pattern, ignored: str, text: str) -> float | None:
-    if text in DASHES:
-        return np.nan
-    text = _bare(text)
-    if not pattern.fullmatch(text):
+def too_large(
+    name: str, values: np.ndarray, place: Callable[[int], str]
+) -> tuple[str, list[int]] | None:
+    """Return a text about numbers beyond `LARGEST`, and the first row of each of them.
+
+    None if a column has no such numbers.
+    """
+    beyond = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(beyond) == 0:
         return None
-    return as_number(re.sub(ignored, "", text).replace(",", "."))
-
-
-def _days(moment: date | str) -> float:
-    if isinstance(moment, str):
-        moment = datetime.fromisoformat(moment)
-    elif not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day)
-    if moment.tzinfo is None:
-        known = moment.replace(tzinfo=UTC)
+    firsts = np.unique(values[beyond], return_index=True)[1]
+    rows = sorted(beyond[firsts].tolist())
+    first = values[rows[0]]
+    where = place(rows[0])
+    if np.isinf(first):
+        size = f"infinite at {where}"
     else:
-        known = moment
-    return known.timestamp() / 86400.0
-
-
-def _hours(text: str) -> float | None:
-    time = _TIME.fullmatch(text)
-    if time is None:
-        return None
-    return int(time[1]) + int(time[2]) / 60.0 + int(time[4] or 0) / 3600.0
-
-
-def parser_of(style: str) -> Callable[[str], float | None]:
-    """Return the function that turns the text of a cell into a number, or None if it has another style."""
-    known = {
-        Style.PLAIN: _plain,
-        Style.DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
-        Style.THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
-        Style.TRUTH: lambda text: _TRUTH.get(text.lower()),
-        Style.ISO_DATE: lambda text: (
-            parsed(_days, text) if _ISO.fullmatch(text) else None
-        ),
-        Style.TIME: _hours,
-    }
-    style = style.removesuffix(Style.OR_EMPTY)
-    if style in known:
-        return known[style]
-    form = style.removeprefix("date ")
-    return partial(parsed, lambda text: _days(datetime.strptime(text, form)))
+        size = f"{first:g} at {where}, which is too large"
+    return f"column {name!r} is {size}", rows
 
 
 def level_of(value: object, missing: frozenset[str] = MISSING) -> str | None:
-    """Return the category of a cell as text, or None if it is empty: 1, 1.0 and "1" are the same category."""
+    """Return the category of a cell as text, or None if it is empty.
+
+    1, 1.0 and "1" are the same category.
+    """
     text = "" if is_empty(value) else str(value).strip()
     if text in missing:
         return None
@@ -231,199 +218,50 @@ def level_of(value: object, missing: frozenset[str] = MISSING) -> str | None:
     return None if text in missing else text
 
 
-def is_empty(value: object) -> bool:
-    """Return whether a cell of a data frame is None, NaN, NaT or pandas.NA."""
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # comparisons with pandas.NA are neither true nor false
-        return True
-
-
-# How pyarrow's types begin
-_NUMBERS = (
-    "int",
-    "uint",
-    "float",
-    "double",
-    "halffloat",
-    "bool",
-    "decimal",
-)
-
-
-class Coded(NamedTuple):
-    """A column as its distinct values and, for every row, the position of its value among them (-1: empty)."""
-
-    values: list[Any]
-    codes: np.ndarray
-
-    def mapped(
-        self, images: Iterable[object], otherwise: object, dtype: type
-    ) -> np.ndarray:
-        """Return a column in which every value is replaced by its image."""
-        table = np.empty(len(self.values) + 1, dtype=dtype)
-        for place, image in enumerate(images):
-            table[place] = image
-        table[-1] = otherwise
-        return table[self.codes]
-
-
-def coded(column: Column) -> Coded:
-    """Return the distinct values of a column: of pyarrow, or anything that numpy can read."""
-    if hasattr(column, "dictionary_encode"):
-        if hasattr(column, "combine_chunks"):
-            whole = column.combine_chunks()
-        else:
-            whole = column
-        if hasattr(whole, "dictionary"):
-            encoded = whole
-        else:
-            encoded = whole.dictionary_encode()
-        return Coded(
-            encoded.dictionary.to_pylist(),
-            np.asarray(encoded.indices.cast("int64").fill_null(-1)),
-        )
-    places: dict[object, int] = {}
-    cells = np.asarray(column, dtype=object)
-    known = [
-        -1 if is_empty(cell) else places.setdefault(cell, len(places)) for cell in cells
-    ]
-    return Coded(list(places), np.array(known, dtype=np.intp))
-
-
-def numbers_of(
-    column: Column, style: str, missing: frozenset[str] = MISSING
-) -> np.ndarray:
-    """Return a column as floats, with NaN for empty cells.
-
-    Raise `NotANumber` for a cell of another style.
-    """
-    array = typed(column)
-    if array is not None:
-        numbers = [
-            number
-            for text in missing - MISSING
-            if (number := as_number(text)) is not None
-        ]
-        if numbers:
-            return np.where(np.isin(array, numbers), np.nan, array)
-        return array
-    values, codes = cells = coded(column)
-    # All may have another form than in training
-    forms = (
-        style,
-        *(DATE_STYLES if style in DATE_STYLES else ()),
-    )
-    parsers = map(parser_of, forms)
-    read = ([_number(value, parse, missing) for value in values] for parse in parsers)
-    numbers = next(read)
-    if (
-        None in numbers
-        and len(fitting := [others for others in read if None not in others]) == 1
-    ):
-        [numbers] = fitting
-    wrong = [place for place, number in enumerate(numbers) if number is None]
-    if wrong and not style.endswith(Style.OR_EMPTY):
-        row = int(np.argmax(np.isin(codes, wrong)))
-        raise NotANumber(
-            row, str(values[codes[row]]), [str(values[place]) for place in wrong], style
-        )
-    return cells.mapped(
-        [np.nan if number is None else number for number in numbers], np.nan, np.float64
-    )
-
-
-def too_large(
-    name: str, values: np.ndarray, place: Callable[[int], str]
-) -> tuple[str, list[int]] | None:
-    """Return a text about the numbers of a column beyond `LARGEST`, and the first row of each of them."""
-    beyond = np.flatnonzero(np.abs(values) > LARGEST)
-    if len(beyond) == 0:
-        return None
-    rows = sorted(beyond[np.unique(values[beyond], return_index=True)[1]].tolist())
-    first = values[rows[0]]
-    where = place(rows[0])
-    if np.isinf(first):
-        size = f"infinite at {where}"
-    else:
-        size = f"{first:g} at {where}, which is too large"
-    return f"column {name!r} is {size}", rows
-
-
-def typed(column: Column) -> np.ndarray | None:
-    """Return a column of numbers, truth values, dates or durations (in days) as floats.
-
-    None for text and mixtures.
-    """
-    if hasattr(column, "dictionary_encode"):
-        kind = str(getattr(column, "type", ""))
-    else:
-        kind = ""
-    if kind.startswith(_NUMBERS):
-        return np.asarray(column.cast("float64", safe=False))
-    if kind.startswith("dictionary") or (kind and is_text(column)):
-        return None
-    array = np.asarray(column)
-    if array.dtype.kind in "Mm":
-        microseconds = array.astype(
-            "datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]"
-        )
-        return np.where(
-            np.isnat(array), np.nan, microseconds.astype(np.int64) / 86400e6
-        )
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
-    return None
-
-
-def _number(
-    value: object, parse: Callable[[str], float | None], missing: frozenset[str]
-) -> float | None:
-    """Return the number of a cell, NaN if it is empty, None if it is something else."""
-    if is_empty(value):
-        return np.nan
-    if isinstance(value, date):
-        return _days(value)
-    text = str(value).strip()
-    if text in missing or level_of(text, missing) is None:
-        return np.nan
-    return parse(text)
-
-
 def levels_of(column: Column, missing: frozenset[str] = MISSING) -> Coded:
     """Return the categories of a column as text; empty cells have the code -1."""
-    values, codes = coded(column)
+    cells = coded(column)
     levels: dict[str, int] = {}
-    named = [level_of(value, missing) for value in values]
-    places = [
-        -1 if level is None else levels.setdefault(level, len(levels))
-        for level in named
-    ]
-    return Coded(list(levels), np.array([*places, -1], dtype=np.intp)[codes])
+    places = []
+    for value in cells.values:
+        level = level_of(value, missing)
+        if level is None:
+            places.append(-1)
+        else:
+            places.append(levels.setdefault(level, len(levels)))
+    return Coded(list(levels), cells.mapped(places, -1, np.intp))
 
 
-def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
-    """Return labels as integers if all are whole numbers, as floats if all are numbers, otherwise as text.
+def labels_of(labels: Coded, truth: bool | None = None) -> np.ndarray:
+    """Return labels as booleans, integers, floats or text.
 
-    Numbers that would lose information stay text: 01 next to 1, postal codes, integers
-    that a float cannot represent. True and false become booleans: with `truth`, or by
-    default if there are these two, each in one spelling.
+    They are integers if all are whole numbers, and floats if all are numbers. Numbers
+    that would lose information stay text: 01 next to 1, postal codes, integers that a
+    float cannot represent. True and false become booleans: with `truth`, or by default
+    if there are these two, each in one spelling.
     """
-    used = np.unique(texts.codes)
-    words = [str(texts.values[code]) for code in used]
+    words = labels.texts()
     lower = {word.lower() for word in words}
-    if lower <= set(TRUTH_WORDS[0]) and (
-        truth or (truth is None and len(lower) == len(words) == 2)
-    ):
-        kept = np.array([word.lower() == TRUTH_WORDS[0][1] for word in words])
-        return kept[np.searchsorted(used, texts.codes)]
+    if truth is None:
+        truth = len(lower) == len(words) == 2
+    if truth and lower <= set(TRUTH_WORDS[0]):
+        values = np.array([word.lower() == "true" for word in words])
+    else:
+        values = _as_numbers(words)
+    used = np.unique(labels.codes)
+    return values[np.searchsorted(used, labels.codes)]
+
+
+def _as_numbers(words: list[str]) -> np.ndarray:
+    """Return texts as numbers, or as they are if numbers would lose information."""
+    texts = np.array(words)
     numbers = [as_number(word) for word in words]
-    kept: np.ndarray = np.array(words)
-    if None not in numbers and not any(map(_LEADING_ZERO.match, words)):
-        values = np.array(numbers, dtype=np.float64)
-        if not (np.abs(values) >= EXACT).any() and len(np.unique(values)) == len(words):
-            kept = whole_numbers(values)
-    return kept[np.searchsorted(used, texts.codes)]
+    if None in numbers or any(map(_LEADING_ZERO.match, words)):
+        return texts
+    values = np.array(numbers, dtype=np.float64)
+    if (np.abs(values) >= EXACT).any() or len(np.unique(values)) < len(words):
+        return texts
+    return whole_numbers(values)
 
 
 def whole_numbers(values: np.ndarray) -> np.ndarray:

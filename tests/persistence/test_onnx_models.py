@@ -24,7 +24,6 @@ from drsvm import (
     load_model,
 )
 from drsvm.persistence.onnx_models import to_onnx
-from drsvm.tables.values import Style
 
 pandas = pytest.importorskip("pandas")
 
@@ -76,15 +75,12 @@ def inputs_of(model, frame):
     """Return the inputs of an exported model: the columns as its reader reads them."""
     reader = model[0]
     cells = reader.transform(frame)
-    kinds = [
-        object if (reader.styles or {}).get(name) == Style.CATEGORY else float
-        for name in reader.columns
-    ]
-    names = ["label_" if name == "label" else name for name in reader.columns]
-    return {
-        name: cells[:, [k]].astype(kind)
-        for k, (name, kind) in enumerate(zip(names, kinds, strict=True))
-    }
+    inputs = {}
+    for place, name in enumerate(reader.columns):
+        kind = object if name in reader.text_columns else float
+        column = cells[:, [place]].astype(kind)
+        inputs["label_" if name == "label" else name] = column
+    return inputs
 
 
 @pytest.mark.parametrize("texts", [False, True])

@@ -4,8 +4,8 @@ import pytest
 from file_contents import TABLE, check_error
 
 from drsvm.tables import ReadOptions, read, read_like
-from drsvm.tables.kinds import AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, styles_of
-from drsvm.tables.values import Style
+from drsvm.tables.cell_styles import Style
+from drsvm.tables.decimal_signs import AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, styles_of
 
 
 @pytest.mark.parametrize(
