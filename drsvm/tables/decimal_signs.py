@@ -39,7 +39,8 @@ def number_style(values: list[str]) -> str | None:
     if with_thousands:
         return Style.THOUSANDS
     words = {value.lower() for value in values}
-    if any(words == set(pair) for pair in TRUTH_WORDS):
+    # True alone may stand beside empty cells; other words alone are categories.
+    if words <= set(TRUTH_WORDS[0]) or any(words == set(pair) for pair in TRUTH_WORDS):
         return Style.TRUTH
     forms = [style for style in (Style.TIME, *DATE_STYLES) if fits(style, values)]
     if len(forms) > 1:
