@@ -1,9 +1,9 @@
-"""Plots in the style of scikit-learn: a Display holds the numbers, `plot(ax=None)` draws them with matplotlib.
+"""Plots in the style of scikit-learn: displays hold numbers, `plot(ax=None)` draws them.
 
-After `plot`, every display has its axes in `ax_` and its figure in `figure_`. The
-colours are those of Okabe and Ito, which are distinguishable with any colour vision;
-line styles differ too. One file per display; `worst_case_contents` chooses what one of
-them shows, and in which plane, and `style` has what all share.
+matplotlib draws them. After `plot`, every display has its axes in `ax_` and its figure
+in `figure_`. The colours are those of Okabe and Ito, which are distinguishable with any
+colour vision; line styles differ too. One file per display; `worst_case_contents`
+chooses what one of them shows, and in which plane, and `style` has what all share.
 """
 
 from drsvm.plotting.convergence_display import ConvergenceDisplay

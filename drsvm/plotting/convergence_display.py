@@ -1,32 +1,32 @@
 """Convergence of runs: objective, proven bound and gap over time or iterations."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from drsvm.plotting.style import (
+    Display,
     GivenAxes,
-    axes_for,
+    Look,
     legend_below,
     marked_styles,
     numbered,
     plain,
-    quiet,
 )
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import History, Result
-
-if TYPE_CHECKING:
-    from drsvm.solvers.base import Solver
+from drsvm.solvers.api import solve
+from drsvm.solvers.base import Solver
 
 Runs: TypeAlias = Result | Sequence[Result] | Mapping[str, Result]
 
-_TIMES = {"time": "time in seconds", "iteration": "iteration"}
-SMALLEST_GAP = 1e-12  # smaller gaps are drawn here: a logarithmic axis has no 0
+TIMES = {"time": "time in seconds", "iteration": "iteration"}
+# Smaller gaps are drawn here: a logarithmic axis has no 0.
+SMALLEST_GAP = 1e-12
 
 
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """Objective, proven lower bound and gap of one or several runs.
 
     Create it with `from_results` or `from_problem`.
@@ -58,7 +58,7 @@ class ConvergenceDisplay:
     @classmethod
     def from_results(
         cls, results: Runs, *, ax: GivenAxes = None, x: str = "time", y: str = "gap"
-    ) -> "ConvergenceDisplay":
+    ) -> Self:
         """Plot the histories of results.
 
         A solver computes certificates only when needed; for a history of every
@@ -71,36 +71,39 @@ class ConvergenceDisplay:
             The runs; names are taken from the dict, otherwise from the solvers.
         ax, x, y
             As in `plot`.
+
+        Returns
+        -------
+        ConvergenceDisplay
         """
         if isinstance(results, Result):
             results = [results]
-        else:
-            results = results
         if not isinstance(results, Mapping):
             results = numbered(
                 (getattr(result, "solver", type(result).__name__), result)
                 for result in results
             )
+        histories = {}
         for name, result in results.items():
             if not isinstance(result, Result):
                 raise TypeError(
-                    f"results must be returned by solve, got {type(result).__name__} for {name!r}."
+                    "results must be returned by solve, got "
+                    f"{type(result).__name__} for {name!r}."
                 )
-        return cls(
-            histories={name: result.history for name, result in results.items()}
-        ).plot(ax, x=x, y=y)
+            histories[name] = result.history
+        return cls(histories=histories).plot(ax, x=x, y=y)
 
     @classmethod
     def from_problem(
         cls,
         problem: Problem,
-        solvers: "Sequence[str | Solver]" = ("auto",),
+        solvers: str | Sequence[str | Solver] = ("auto",),
         *,
         ax: GivenAxes = None,
         x: str = "time",
         y: str = "gap",
         **limits: Any,
-    ) -> "ConvergenceDisplay":
+    ) -> Self:
         """Solve a problem with several solvers and plot their convergence.
 
         Each solver first takes one untimed iteration, so that compilation is not
@@ -116,22 +119,24 @@ class ConvergenceDisplay:
             As in `plot`.
         **limits
             Passed to `drsvm.solve`: tol, max_iter, max_time, random_state, n_threads.
-        """
-        from drsvm.solvers.api import solve
 
-        solvers = [solvers] if isinstance(solvers, str) else solvers
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        if isinstance(solvers, str):
+            solvers = [solvers]
         for solver in solvers:
             solve(problem, solver, **{**limits, "max_iter": 1})
-        results = [
-            solve(problem, solver, callback=lambda progress: False, **limits)
-            for solver in solvers
-        ]
+        results = []
+        for solver in solvers:
+            # With a callback, there is a certificate after every iteration.
+            result = solve(problem, solver, callback=_go_on, **limits)
+            results.append(result)
         return cls.from_results(results, ax=ax, x=x, y=y)
 
-    def plot(
-        self, ax: GivenAxes = None, *, x: str = "time", y: str = "gap"
-    ) -> "ConvergenceDisplay":
-        """Draw the plot, and return the display: its axes are then in `ax_`, its figure in `figure_`.
+    def plot(self, ax: GivenAxes = None, *, x: str = "time", y: str = "gap") -> Self:
+        """Draw the plot.
 
         Parameters
         ----------
@@ -143,48 +148,52 @@ class ConvergenceDisplay:
         y : {"gap", "bounds"}
             The proven gap on a logarithmic axis; or objective (solid lines) and lower
             bound (dotted), which close in on the optimum.
+
+        Returns
+        -------
+        self
+            Its axes are in `ax_`, its figure in `figure_`.
         """
-        if x not in _TIMES:
+        if x not in TIMES:
             raise ValueError(f"x must be 'time' or 'iteration', got x={x!r}.")
         if y not in ("gap", "bounds"):
             raise ValueError(f"y must be 'gap' or 'bounds', got y={y!r}.")
-        self.figure_, (self.ax_,) = axes_for("ConvergenceDisplay", ax)
+        self._begin(ax)
         self.lines_ = {}
-        for (name, history), style in zip(
-            self.histories.items(), marked_styles(len(self.histories)), strict=True
-        ):
+        shown = []
+        looks = marked_styles(len(self.histories))
+        for (name, history), look in zip(self.histories.items(), looks, strict=True):
             columns = history.to_dict()
-            if y == "gap":
-                gaps = np.maximum(columns["gap"], SMALLEST_GAP)
-                # A run of one step is a single marker
-                style |= {"markevery": None} if len(gaps) < 10 else {}
-                self.lines_[name] = self.ax_.plot(
-                    columns[x], gaps, label=plain(name), **style
-                )
-            else:
-                above = self.ax_.plot(
-                    columns[x],
-                    columns["objective"],
-                    label=plain(name),
-                    **style | {"linestyle": "-"},
-                )
-                below = self.ax_.plot(
-                    columns[x], columns["lower_bound"], **style | {"linestyle": ":"}
-                )
-                self.lines_[name] = above + below
+            shown.append(columns[x])
+            draw = self._draw_gap if y == "gap" else self._draw_bounds
+            self.lines_[name] = draw(columns[x], columns, name, look)
         if y == "gap":
             self.ax_.set(yscale="log", ylabel="proven gap")
-        else:  # the optimum lies in [0, 1]; the first iterations may lie far outside
-            self.ax_.set(
-                ylabel="objective (solid), lower bound (dotted)", ylim=(-0.02, 1.25)
-            )
-        quiet(self.ax_)
-        self.ax_.set_xlabel(_TIMES[x])
-        shown = np.concatenate(
-            [history.to_dict()[x] for history in self.histories.values()]
-        )
-        positive = shown[shown > 0]
+        else:
+            # The optimum lies in [0, 1]; the first iterations may lie far outside.
+            label = "objective (solid), lower bound (dotted)"
+            self.ax_.set(ylabel=label, ylim=(-0.02, 1.25))
+        self.ax_.set_xlabel(TIMES[x])
+        times = np.concatenate(shown)
+        positive = times[times > 0]
         if len(positive) and positive.max() > 30 * positive.min():
             self.ax_.set_xscale("log")
         legend_below(self.ax_, ncols=4)
         return self
+
+    def _draw_gap(self, times, columns, name: str, look: Look) -> list:
+        gaps = np.maximum(columns["gap"], SMALLEST_GAP)
+        if len(gaps) < 10:
+            # A short run shows all of its markers; of a single step nothing else.
+            look = {**look, "markevery": None}
+        return self.ax_.plot(times, gaps, label=plain(name), **look)
+
+    def _draw_bounds(self, times, columns, name: str, look: Look) -> list:
+        solid = {**look, "linestyle": "-"}
+        dotted = {**look, "linestyle": ":"}
+        above = self.ax_.plot(times, columns["objective"], label=plain(name), **solid)
+        return above + self.ax_.plot(times, columns["lower_bound"], **dotted)
+
+
+def _go_on(progress: object) -> bool:
+    return False

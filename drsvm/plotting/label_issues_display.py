@@ -1,17 +1,18 @@
 """Scores of the labels, and which of them are flagged."""
 
+from typing import Self
+
 import numpy as np
 
 from drsvm.audit.label_scores import LabelIssues
 from drsvm.plotting.style import (
     FAINT,
     GREY,
-    INK,
     VERMILLION,
     Display,
     GivenAxes,
     Look,
-    quiet,
+    title,
 )
 from drsvm.utils.annotations import Values
 
@@ -51,50 +52,48 @@ class LabelIssuesDisplay(Display):
         self.title = title
 
     @classmethod
-    def from_result(
-        cls, result: LabelIssues, *, ax: GivenAxes = None
-    ) -> "LabelIssuesDisplay":
-        """Plot the result of `find_label_issues`; `ax` is as in `plot`."""
-        title = (
-            f"{result.n_contradicted:,} of {len(result.ranking):,} labels contradicted"
-        )
+    def from_result(cls, result: LabelIssues, *, ax: GivenAxes = None) -> Self:
+        """Plot the result of `find_label_issues`.
+
+        Parameters
+        ----------
+        result : LabelIssues
+            The result.
+        ax
+            As in `plot`.
+
+        Returns
+        -------
+        LabelIssuesDisplay
+        """
+        n = len(result.ranking)
         return cls(
             label_score=result.label_score,
             is_label_issue=result.is_label_issue,
-            title=title,
+            title=f"{result.n_contradicted:,} of {n:,} labels contradicted",
         ).plot(ax)
 
     def _draw(self) -> None:
-        parts = [
-            self.label_score[~self.is_label_issue],
-            self.label_score[self.is_label_issue],
-        ]
         edges = np.linspace(0.0, 1.0, BINS + 1)
-        self.counts_ = np.array([np.histogram(part, edges)[0] for part in parts])
+        kept, _ = np.histogram(self.label_score[~self.is_label_issue], edges)
+        flagged, _ = np.histogram(self.label_score[self.is_label_issue], edges)
+        self.counts_ = np.array([kept, flagged])
         bars: Look = {
             "width": 1.0 / BINS,
             "align": "edge",
             "edgecolor": "white",
             "linewidth": 0.4,
         }
-        kept, flagged = self.counts_
-        self.ax_.bar(
-            edges[:-1], kept, color=FAINT, label=f"not flagged ({kept.sum():,})", **bars
-        )
+        label = f"not flagged ({kept.sum():,})"
+        self.ax_.bar(edges[:-1], kept, color=FAINT, label=label, **bars)
+        label = f"flagged ({flagged.sum():,})"
         bars |= {"bottom": kept, "hatch": "///"}
-        self.ax_.bar(
-            edges[:-1],
-            flagged,
-            color=VERMILLION,
-            label=f"flagged ({flagged.sum():,})",
-            **bars,
-        )
-        quiet(self.ax_)
+        self.ax_.bar(edges[:-1], flagged, color=VERMILLION, label=label, **bars)
         self.ax_.axvline(0.5, color=GREY, linewidth=1.2, linestyle="--")
         self.ax_.set(
             xlabel="label score (below 0.5: another label is predicted)",
             ylabel="labels",
             xlim=(0.0, 1.0),
         )
-        self.ax_.set_title(self.title, loc="left", fontsize="medium", color=INK)
+        title(self.ax_, self.title)
         self.ax_.legend(frameon=False)

@@ -1,4 +1,4 @@
-"""The effect of the radius: weights, and scores on training and held-out data, over a grid of radii."""
+"""The effect of the radius: weights and scores over a grid of radii."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,23 +10,41 @@ from sklearn.metrics import accuracy_score
 
 from drsvm.audit.model_layers import last_step, transformed
 from drsvm.estimators.other_radii import fitted_at, radii_to_try
-from drsvm.plotting import style
+from drsvm.plotting.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    GREY,
+    Display,
+    GivenAxes,
+    Look,
+    Panel,
+    axes_for,
+    legend_below,
+    line_styles,
+    mark_radius,
+    plain,
+    quiet,
+)
 from drsvm.solvers.base import check_count
 from drsvm.utils.annotations import Classifier, Labels, Matrix
 from drsvm.utils.clock import TimeLimit
 
 HELD_OUT = "held-out data"
-_SCORE_STYLES: list[style.Look] = [
-    {"color": style.GREEN, "linestyle": ":"},
-    {"color": style.BLUE, "linestyle": "-"},
+# Number of features without a name that are drawn in grey
+MOST_OTHERS = 200
+SCORE_STYLES: list[Look] = [
+    {"color": GREEN, "linestyle": ":"},
+    {"color": BLUE, "linestyle": "-"},
 ]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RadiusPathDisplay:
-    """Weights and scores of a classifier by radius, with a mark at the best one on held-out data, if there are any.
+class RadiusPathDisplay(Display):
+    """Weights and scores of a classifier by radius.
 
-    Create it with `from_estimator`.
+    The best radius on held-out data, if there are any, is marked. Create it with
+    `from_estimator`.
 
     Parameters
     ----------
@@ -49,8 +67,10 @@ class RadiusPathDisplay:
     >>> from sklearn.pipeline import make_pipeline
     >>> from drsvm import ClippedScaler, RadiusPathDisplay, WassersteinSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> display = RadiusPathDisplay.from_estimator(make_pipeline(ClippedScaler(), WassersteinSVC()), X, y, n_radii=4)
-    >>> display.weights.shape  # four radii, and the automatic one
+    >>> model = make_pipeline(ClippedScaler(), WassersteinSVC())
+    >>> display = RadiusPathDisplay.from_estimator(model, X, y, n_radii=4)
+    >>> # Four radii, and the automatic one
+    >>> display.weights.shape
     (5, 30)
     """
 
@@ -62,8 +82,9 @@ class RadiusPathDisplay:
     score_name: str = "accuracy"
 
     def __post_init__(self):
-        self.radii, self.weights = np.asarray(self.radii), np.asarray(self.weights)
-        self.scores = {name: np.asarray(values) for name, values in self.scores.items()}
+        self.radii = np.asarray(self.radii)
+        self.weights = np.asarray(self.weights)
+        self.scores = {name: np.asarray(score) for name, score in self.scores.items()}
 
     @classmethod
     def from_estimator(
@@ -78,10 +99,12 @@ class RadiusPathDisplay:
         n_radii: int = 10,
         metric: Callable[[np.ndarray, np.ndarray], float] = accuracy_score,
         positive: object | None = None,
-        ax: style.GivenAxes = None,
+        ax: GivenAxes = None,
         **options: Any,
     ) -> Self:
-        """Fit a classifier again for each radius, threshold included, and plot its weights and scores.
+        """Fit a classifier again for each radius, and plot its weights and scores.
+
+        The threshold is chosen again, too.
 
         Parameters
         ----------
@@ -103,6 +126,10 @@ class RadiusPathDisplay:
             rest; by default the last.
         ax, **options
             As in `plot`.
+
+        Returns
+        -------
+        RadiusPathDisplay
         """
         if (X_test is None) != (y_test is None):
             raise ValueError(
@@ -112,7 +139,8 @@ class RadiusPathDisplay:
         classifier, rows, names = last_step(fitted, X)
         if not (hasattr(classifier, "radius_") and hasattr(classifier, "coef_")):
             raise TypeError(
-                f"estimator must be a WassersteinSVC or end in one, got {type(classifier).__name__}."
+                "estimator must be a WassersteinSVC or end in one, got "
+                f"{type(classifier).__name__}."
             )
         labels = np.ravel(np.asarray(y))
         classes = classifier.classes_.tolist()
@@ -121,17 +149,16 @@ class RadiusPathDisplay:
                 f"positive={positive!r} is not one of the classes {classes}."
             )
         if radii is None:
-            radii = radii_to_try(
-                classifier, rows, labels, check_count(n_radii, "n_radii"), TimeLimit()
-            )
-        # If no radius gives weights
-        models = list(fitted_at(classifier, rows, labels, list(radii))) or [classifier]
+            count = check_count(n_radii, "n_radii")
+            radii = radii_to_try(classifier, rows, labels, count, TimeLimit())
+        models = list(fitted_at(classifier, rows, labels, list(radii)))
+        if not models:
+            # No radius gives weights.
+            models = [classifier]
         data = {"training data": (rows, labels)}
         if X_test is not None:
-            data[HELD_OUT] = (
-                transformed(fitted, X_test),
-                np.ravel(np.asarray(y_test)),
-            )
+            test_labels = np.ravel(np.asarray(y_test))
+            data[HELD_OUT] = (transformed(fitted, X_test), test_labels)
         display = cls.of_fitted(
             models,
             data,
@@ -152,28 +179,40 @@ class RadiusPathDisplay:
         positive: object,
         **names: Any,
     ) -> Self:
-        """Return classifiers of several radii with their scores on named rows and labels; nothing is drawn yet."""
+        """Return the display for classifiers of several radii; nothing is drawn yet.
+
+        Parameters
+        ----------
+        models : sequence of fitted classifiers
+            One for each radius.
+        data : dict from str to tuples (X, y)
+            Rows and labels for the scores, by name.
+        metric, positive
+            As in `from_estimator`.
+        **names
+            The parameters feature_names and radius of the display.
+
+        Returns
+        -------
+        RadiusPathDisplay
+        """
         classes = models[0].classes_.tolist()
-        if positive is None:
-            place = len(classes) - 1
-        else:
-            place = classes.index(positive)
+        place = len(classes) - 1 if positive is None else classes.index(positive)
+        # With two classes there is one function, which is positive for the second.
+        index = place
+        side = 1
         if len(classes) == 2:
             index = 0
             side = 2 * place - 1
-        else:
-            index = place
-            side = 1
+        scores = {}
+        for name, (X, y) in data.items():
+            scores[name] = [metric(y, model.predict(X)) for model in models]
+        score_name = getattr(metric, "__name__", "score").removesuffix("_score")
         return cls(
             radii=np.array([model.radius_ for model in models]),
             weights=np.stack([side * model.coef_[index] for model in models]),
-            scores={
-                name: [metric(y, model.predict(X)) for model in models]
-                for name, (X, y) in data.items()
-            },
-            score_name=getattr(metric, "__name__", "score")
-            .removesuffix("_score")
-            .replace("_", " "),
+            scores=scores,
+            score_name=score_name.replace("_", " "),
             **names,
         )
 
@@ -189,9 +228,9 @@ class RadiusPathDisplay:
         return float(self.radii[scores == np.nanmax(scores)].max())
 
     def plot(
-        self, ax: style.GivenAxes = None, *, kind: str | None = None, n_named: int = 5
+        self, ax: GivenAxes = None, *, kind: str | None = None, n_named: int = 5
     ) -> Self:
-        """Draw the plot, and return the display: `ax_` has its axes (an array for both panels), `figure_` its figure.
+        """Draw the plot.
 
         Parameters
         ----------
@@ -202,11 +241,15 @@ class RadiusPathDisplay:
         n_named : int
             The number of features, by largest weights, that are coloured and named; the
             others are grey.
+
+        Returns
+        -------
+        self
+            Its axes are in `ax_` (an array for both panels), its figure in `figure_`.
         """
-        kind = kind or ("both" if self.scores else "weights")
-        panels = {"weights": [self._draw_weights], "scores": [self._draw_scores]}
-        panels["both"] = panels["weights"] + panels["scores"]
-        if kind not in panels:
+        if kind is None:
+            kind = "both" if self.scores else "weights"
+        if kind not in ("weights", "scores", "both"):
             raise ValueError(
                 f"kind must be 'weights', 'scores' or 'both', got kind={kind!r}."
             )
@@ -214,66 +257,65 @@ class RadiusPathDisplay:
             raise ValueError(
                 f"kind={kind!r} needs scores: give them by the name of their data."
             )
-        self.figure_, axes = style.axes_for("RadiusPathDisplay", ax, len(panels[kind]))
-        self.ax_ = axes if len(axes) > 1 else axes[0]
-        for draw, panel in zip(panels[kind], axes, strict=True):
-            draw(panel, n_named)
-            style.quiet(panel)
-            positive = self.radii[self.radii > 0]
-            if len(positive) and positive.max() >= 20 * positive.min():
-                if len(positive) < len(self.radii):
-                    linear = {"linthresh": positive.min(), "linscale": 0.4}
-                else:
-                    linear = {}
-                # With a linear part if 0 is among them
-                panel.set_xscale("symlog" if linear else "log", **linear)
-                # 0.01 is read faster than a power of ten
-                panel.xaxis.set_major_formatter("{x:g}")
-            panel.set_xlabel("radius")
-            style.mark_radius(panel, self.radius)
-            if (best := self.best_radius) is not None:
-                name = f"highest on {HELD_OUT}: {best:.3g}"
-                panel.axvline(
-                    best,
-                    color=style.GREY,
-                    linewidth=1.2,
-                    linestyle=(0, (4, 2)),
-                    zorder=1,
-                    label=name,
-                )
-            style.legend_below(panel, ncols=2)
+        n_panels = 2 if kind == "both" else 1
+        self.figure_, axes = axes_for("RadiusPathDisplay", ax, n_panels)
+        self.ax_ = axes if n_panels > 1 else axes[0]
+        if kind != "scores":
+            self._draw_weights(axes[0], n_named)
+        if kind != "weights":
+            self._draw_scores(axes[-1])
+        for panel in axes:
+            self._draw_radii(panel)
         return self
 
-    def _draw_weights(self, ax: style.Panel, n_named: int) -> None:
+    def _draw_radii(self, ax: Panel) -> None:
+        """Draw what both panels share: the axis, marks of radii and the legend."""
+        quiet(ax)
+        positive = self.radii[self.radii > 0]
+        if len(positive) and positive.max() >= 20 * positive.min():
+            if len(positive) < len(self.radii):
+                # A linear part for the radius 0
+                smallest = positive.min()
+                ax.set_xscale("symlog", linthresh=smallest, linscale=0.4)
+            else:
+                ax.set_xscale("log")
+            # 0.01 is read faster than a power of ten.
+            ax.xaxis.set_major_formatter("{x:g}")
+        ax.set_xlabel("radius")
+        mark_radius(ax, self.radius)
+        best = self.best_radius
+        if best is not None:
+            ax.axvline(
+                best,
+                color=GREY,
+                linewidth=1.2,
+                linestyle=(0, (4, 2)),
+                zorder=1,
+                label=f"highest on {HELD_OUT}: {best:.3g}",
+            )
+        legend_below(ax, ncols=2)
+
+    def _draw_weights(self, ax: Panel, n_named: int) -> None:
         sizes = np.abs(self.weights).max(axis=0)
         largest = np.argsort(-sizes, kind="stable")
         named = largest[:n_named]
-        others = largest[n_named : n_named + 200]
-        ax.axhline(0.0, color=style.FAINT, linewidth=1.0)
+        others = largest[n_named : n_named + MOST_OTHERS]
+        ax.axhline(0.0, color=FAINT, linewidth=1.0)
         if len(others):
-            faint = {
-                "color": style.FAINT,
-                "linewidth": 0.8,
-                "alpha": 0.7,
-                "zorder": 1.5,
-            }
+            faint = {"color": FAINT, "linewidth": 0.8, "alpha": 0.7, "zorder": 1.5}
             lines = ax.plot(self.radii, self.weights[:, others], **faint)
             lines[0].set_label(f"{self.weights.shape[1] - len(named)} others")
-        for feature, look in zip(named, style.line_styles(len(named)), strict=True):
-            if self.feature_names is None:
-                name = f"feature {feature}"
-            else:
-                name = self.feature_names[feature]
-            ax.plot(
-                self.radii, self.weights[:, feature], label=style.plain(name), **look
-            )
+        for feature, look in zip(named, line_styles(len(named)), strict=True):
+            name = f"feature {feature}"
+            if self.feature_names is not None:
+                name = plain(self.feature_names[feature])
+            ax.plot(self.radii, self.weights[:, feature], label=name, **look)
         ax.set_ylabel("weight")
 
-    def _draw_scores(self, ax: style.Panel, n_named: int) -> None:
-        if len(self.scores) <= 2:
-            styles = _SCORE_STYLES
-        else:
-            styles = style.line_styles(len(self.scores))
-        for (name, values), look in zip(self.scores.items(), styles, strict=False):
+    def _draw_scores(self, ax: Panel) -> None:
+        looks = SCORE_STYLES
+        if len(self.scores) > len(looks):
+            looks = line_styles(len(self.scores))
+        for (name, values), look in zip(self.scores.items(), looks, strict=False):
             ax.plot(self.radii, values, label=name, **{**look, "linewidth": 2.0})
         ax.set_ylabel(self.score_name)

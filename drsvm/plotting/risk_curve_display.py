@@ -2,24 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from drsvm.audit.decision_values import kernel_classifier
 from drsvm.audit.model_layers import final_classifier, trained_parameters
 from drsvm.audit.worst_case import attacked_risk, worst_case_risk
-from drsvm.plotting import style
-from drsvm.plotting.style import Display, GivenAxes, Look, plain
+from drsvm.plotting.style import (
+    Display,
+    GivenAxes,
+    legend_below,
+    line_styles,
+    mark_radius,
+    numbered,
+    plain,
+)
 from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
 
-_LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
-_SHIFTS = {"average": "radius of the ball", "row": "largest shift of a row"}
-# The risk of zero decision values, or of a coin toss
-_ENOUGH = {
-    "hinge": 1.0,
-    "zero-one": 0.5,
-}
+RISKS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
+RADII = {"average": "radius of the ball", "row": "largest shift of a row"}
+# Risks that are no longer informative: of zero decision values, or of a coin toss
+UNINFORMATIVE = {"hinge": 1.0, "zero-one": 0.5}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -58,7 +62,8 @@ class RiskCurveDisplay(Display):
     >>> from drsvm.plotting import RiskCurveDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = ClippedScaler().fit_transform(X)
-    >>> models = {"robust": WassersteinSVC().fit(X, y), "LinearSVC": LinearSVC().fit(X, y)}
+    >>> robust = WassersteinSVC().fit(X, y)
+    >>> models = {"robust": robust, "LinearSVC": LinearSVC().fit(X, y)}
     >>> display = RiskCurveDisplay.from_estimators(models, X, y, loss="zero-one")
     """
 
@@ -90,7 +95,7 @@ class RiskCurveDisplay(Display):
         positive: object | None = None,
         radius: float | None = None,
         ax: GivenAxes = None,
-    ) -> "RiskCurveDisplay":
+    ) -> Self:
         """Evaluate classifiers on the same data and plot their risk curves.
 
         Parameters
@@ -117,33 +122,16 @@ class RiskCurveDisplay(Display):
             A radius to mark, such as that of the training.
         ax
             As in `plot`.
+
+        Returns
+        -------
+        RiskCurveDisplay
         """
-        if loss not in _LABELS:
+        if loss not in RISKS:
             raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
         named = _named(estimators)
-        ball: Look = {
-            "flip_cost": flip_cost,
-            "norm": norm,
-            "feature_cost": feature_cost,
-        }
-        trained = {
-            name: own
-            for name, model in named.items()
-            if (own := trained_parameters(final_classifier(model)))
-        }
-        for price in [price for price, value in ball.items() if value is None]:
-            own = [prices[price] for prices in trained.values()]
-            if not all(np.array_equal(own[0], value) for value in own):
-                listed = ", ".join(
-                    f"{name}: {value}" for name, value in zip(trained, own, strict=True)
-                )
-                raise ValueError(
-                    f"{price} is required: the classifiers were trained with different ones ({listed})."
-                )
-            if own and not isinstance(
-                own[0], Mapping
-            ):  # one cost per class: `worst_case_risk` objects
-                ball[price] = own[0]
+        given = {"flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+        ball = _same_for_all(named, given)
         ball |= {
             "sample_weight": sample_weight,
             "loss": loss,
@@ -152,43 +140,37 @@ class RiskCurveDisplay(Display):
             "positive": positive,
         }
 
-        def evaluate(radii: np.ndarray, **more) -> Look:
-            return {
-                name: worst_case_risk(model, X, y, radius=radii, **ball, **more)
-                for name, model in named.items()
-            }
+        def risks_at(radii: np.ndarray, **more: Any) -> dict[str, Any]:
+            risks = {}
+            for name, model in named.items():
+                risks[name] = worst_case_risk(model, X, y, radius=radii, **ball, **more)
+            return risks
 
-        if (
-            radii is None
-        ):  # from 0 to where the best classifier's risk is no longer informative
+        if radii is None:
+            # From 0 to where the risk of the best classifier is no longer informative
             candidates = np.logspace(-4.0, 4.0, 161)
-            best = np.min(list(evaluate(candidates).values()), axis=0)
-            reached = np.flatnonzero(
-                best >= _ENOUGH[loss] * (1.0 if costs is None else best[-1])
-            )
+            best = np.min(list(risks_at(candidates).values()), axis=0)
+            worst = 1.0 if costs is None else best[-1]
+            reached = np.flatnonzero(best >= UNINFORMATIVE[loss] * worst)
+            end = 1.0
             if len(reached) and reached[0] > 0:
-                beyond = float(candidates[reached[0]])
-            else:
-                beyond = 1.0
-            radii = np.linspace(0.0, max(beyond, 1.5 * (radius or 0.0)), 101)
+                end = float(candidates[reached[0]])
+            if radius is not None:
+                end = max(end, 1.5 * radius)
+            radii = np.linspace(0.0, end, 101)
         radii = np.asarray(radii, dtype=np.float64)
-        with_kernel = [
-            name
-            for name, model in named.items()
-            if kernel_classifier(final_classifier(model))
-        ]
-        attacked = {
-            name: attacked_risk(named[name], X, y, radius=radii, **ball)
-            for name in with_kernel
-        }
-        if confidence is None:
-            bounds = {}
-        else:
-            bounds = evaluate(radii, confidence=confidence)
-        curves = {"risks": evaluate(radii), "attacked": attacked, "bounds": bounds}
+        attacked = {}
+        for name, model in named.items():
+            if kernel_classifier(final_classifier(model)) is not None:
+                attacked[name] = attacked_risk(model, X, y, radius=radii, **ball)
+        bounds = {}
+        if confidence is not None:
+            bounds = risks_at(radii, confidence=confidence)
         display = cls(
             radii=radii,
-            **curves,
+            risks=risks_at(radii),
+            attacked=attacked,
+            bounds=bounds,
             loss=loss,
             limit=limit,
             radius=radius,
@@ -199,57 +181,84 @@ class RiskCurveDisplay(Display):
         return display
 
     def _draw(self) -> None:
+        ax = self.ax_
         self.lines_ = {}
         self.bands_ = {}
-        for (name, risks), look in zip(
-            self.risks.items(), style.line_styles(len(self.risks)), strict=True
-        ):
-            (self.lines_[name],) = self.ax_.plot(
-                self.radii, risks, label=plain(name), **look
-            )
+        looks = line_styles(len(self.risks))
+        for (name, risks), look in zip(self.risks.items(), looks, strict=True):
+            label = plain(name)
             band = {"color": look["color"], "alpha": 0.2, "linewidth": 0.0}
+            (line,) = ax.plot(self.radii, risks, label=label, **look)
+            self.lines_[name] = line
             if name in self.attacked:
-                self.lines_[name].set_label(f"{plain(name)}: upper bound")
+                line.set_label(f"{label}: upper bound")
                 attacked = self.attacked[name]
-                self.ax_.plot(
-                    self.radii,
-                    attacked,
-                    label=f"{plain(name)}: attack",
-                    **{**look, "linewidth": 1.0},
-                )
-                self.bands_[name] = self.ax_.fill_between(
-                    self.radii, attacked, risks, **band
-                )
+                thin = {**look, "linewidth": 1.0}
+                ax.plot(self.radii, attacked, label=f"{label}: attack", **thin)
+                self.bands_[name] = ax.fill_between(self.radii, attacked, risks, **band)
             if name in self.bounds:
-                label = f"{plain(name)}: population, {self.confidence:.0%}"
-                self.bands_[name] = self.ax_.fill_between(
-                    self.radii, risks, self.bounds[name], **band, label=label
-                )
-        style.quiet(self.ax_)
-        self.ax_.set(xlabel=_SHIFTS[self.limit], ylabel=_LABELS[self.loss])
+                band["label"] = f"{label}: population, {self.confidence:.0%}"
+                bounds = self.bounds[name]
+                self.bands_[name] = ax.fill_between(self.radii, risks, bounds, **band)
+        ax.set(xlabel=RADII[self.limit], ylabel=RISKS[self.loss])
         # The best curve should fill the axes, even if others rise far above.
         ends = [float(np.max(risks)) for risks in (self.bounds or self.risks).values()]
-        self.ax_.set_ylim(0.0, 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3)))
-        self.ax_.margins(x=0.01)
-        style.mark_radius(self.ax_, self.radius)
-        style.legend_below(self.ax_, ncols=2)
+        ax.set_ylim(0.0, 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3)))
+        ax.margins(x=0.01)
+        mark_radius(ax, self.radius)
+        legend_below(ax, ncols=2)
 
 
-def _named(estimators) -> Look:
+def _same_for_all(
+    named: dict[str, Classifier], given: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the parameters of the ball.
+
+    What is not given comes from the training of our classifiers, where they agree.
+    """
+    trained = {}
+    for name, model in named.items():
+        parameters = trained_parameters(final_classifier(model))
+        if parameters:
+            trained[name] = parameters
+    ball = dict(given)
+    for parameter in ball:
+        if ball[parameter] is not None or not trained:
+            continue
+        values = {name: own[parameter] for name, own in trained.items()}
+        first = next(iter(values.values()))
+        if not all(np.array_equal(first, value) for value in values.values()):
+            listed = ", ".join(f"{name}: {value}" for name, value in values.items())
+            raise ValueError(
+                f"{parameter} is required: the classifiers were trained with different "
+                f"ones ({listed})."
+            )
+        # Of one cost per class, `worst_case_risk` says that they must be given.
+        if not isinstance(first, Mapping):
+            ball[parameter] = first
+    return ball
+
+
+def _named(estimators: Any) -> dict[str, Classifier]:
+    """Return classifiers by name, by default that of their class."""
     if isinstance(estimators, Mapping):
         named = {str(name): model for name, model in estimators.items()}
     else:
+        # A tuple may also be (coef, intercept).
         several = isinstance(estimators, list) or (
             isinstance(estimators, tuple) and hasattr(estimators[0], "fit")
         )
         models = estimators if several else [estimators]
-        types = [type(final_classifier(model)) for model in models]
-        names = [
-            "classifier" if issubclass(kind, tuple) else kind.__name__ for kind in types
-        ]
-        named = style.numbered(zip(names, models, strict=True))
+        named = numbered((_name_of(model), model) for model in models)
     if not named:
         raise ValueError(
             "estimators is empty: give at least one fitted linear classifier."
         )
     return named
+
+
+def _name_of(model: Classifier) -> str:
+    classifier = final_classifier(model)
+    if isinstance(classifier, tuple):
+        return "classifier"
+    return type(classifier).__name__

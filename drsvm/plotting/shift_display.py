@@ -1,7 +1,7 @@
-"""Movement of rows: signed distances before and now, and the movement to every batch."""
+"""Movement of rows: signed distances before and now, and movements to batches."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,12 +15,14 @@ from drsvm.plotting.style import (
     VERMILLION,
     Display,
     GivenAxes,
-    quiet,
+    title,
 )
 
 BINS = 32
+# About how many batches have names
 TICKS = 12
-WIDE = 0.005  # the share of distances on each side that the plot may leave out
+# The share of distances on each side that the plot may leave out
+LEFT_OUT = 0.005
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -43,7 +45,8 @@ class ShiftDisplay(Display):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = ClippedScaler().fit_transform(X)
     >>> model = WassersteinSVC().fit(X[:200], y[:200])
-    >>> shift = measure_shift(model, X[200:400], y[200:400], X[400:] + 0.2, random_state=0)
+    >>> X_new = X[400:] + 0.2
+    >>> shift = measure_shift(model, X[200:400], y[200:400], X_new, random_state=0)
     >>> display = ShiftDisplay.from_shift(shift)
     """
 
@@ -55,47 +58,47 @@ class ShiftDisplay(Display):
     @classmethod
     def from_shift(
         cls, shift: Shift, *, label: Any = None, ax: GivenAxes = None
-    ) -> "ShiftDisplay":
-        """Plot what `measure_shift` has returned, with positive distances for the class `label`, by default the last.
+    ) -> Self:
+        """Plot what `measure_shift` has returned.
 
-        `ax` is as in `plot`.
+        Parameters
+        ----------
+        shift : Shift
+            The result.
+        label : label, optional
+            The class with positive distances, by default the last.
+        ax
+            As in `plot`.
+
+        Returns
+        -------
+        ShiftDisplay
         """
         classes = shift.before.classes
-        if label is None:
-            place = len(classes) - 1
-        else:
+        place = len(classes) - 1
+        if label is not None:
             place = index_of(label, classes, "label")
-        before, after = (rows.by_class[place] for rows in (shift.before, shift.after))
-        title = (
-            f"moved by {shift.moved:.3g} (by chance up to {shift.moved_by_chance:.3g})"
+        chance = f"by chance up to {shift.moved_by_chance:.3g}"
+        display = cls(
+            before=shift.before.by_class[place],
+            after=shift.after.by_class[place],
+            label=classes.tolist()[place],
+            title=f"moved by {shift.moved:.3g} ({chance})",
         )
-        return cls(
-            before=before, after=after, label=classes.tolist()[place], title=title
-        ).plot(ax)
+        return display.plot(ax)
 
     def _draw(self) -> None:
         both = np.concatenate([self.before, self.after])
         both = both[np.isfinite(both)]
+        low = -1.0
+        high = 1.0
         if len(both):
-            low, high = np.quantile(both, [WIDE, 1.0 - WIDE])
-        else:
-            low = -1.0
-            high = 1.0
+            low, high = np.quantile(both, [LEFT_OUT, 1.0 - LEFT_OUT])
         edges = np.linspace(min(low, 0.0), max(high, low + 1e-6), BINS + 1)
+        before = {"color": FAINT}
         now = {"color": VERMILLION, "histtype": "step", "linewidth": 1.8}
-        for values, name, look in (
-            (self.before, "before", {"color": FAINT}),
-            (self.after, "now", now),
-        ):
-            shares = np.full(len(values), 1.0 / max(len(values), 1))
-            self.ax_.hist(
-                np.clip(values, *edges[[0, -1]]),
-                edges,
-                weights=shares,
-                label=name,
-                **look,
-            )
-        quiet(self.ax_)
+        self._draw_histogram(self.before, edges, label="before", **before)
+        self._draw_histogram(self.after, edges, label="now", **now)
         self.ax_.axvline(
             0.0, color=GREY, linewidth=1.2, linestyle="--", label="threshold"
         )
@@ -103,8 +106,16 @@ class ShiftDisplay(Display):
             xlabel=f"signed distance from the boundary ({self.label} where positive)",
             ylabel="share of rows",
         )
-        self.ax_.set_title(self.title, loc="left", fontsize="medium")
+        title(self.ax_, self.title)
         self.ax_.legend(frameon=False)
+
+    def _draw_histogram(
+        self, distances: np.ndarray, edges: np.ndarray, **look: Any
+    ) -> None:
+        shares = np.full(len(distances), 1.0 / max(len(distances), 1))
+        # What lies outside is counted in the first and last bar.
+        shown = np.clip(distances, edges[0], edges[-1])
+        self.ax_.hist(shown, edges, weights=shares, **look)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -121,48 +132,45 @@ class BatchShiftsDisplay(Display):
     >>> import numpy as np
     >>> from drsvm import BatchShiftsDisplay, WassersteinSVC, radius_from_batches
     >>> X, y = np.random.default_rng(0).normal(size=(300, 2)), np.arange(300) % 2
-    >>> shifts = radius_from_batches(WassersteinSVC(radius=0.1), X, y, np.repeat([1, 2, 3], 100), random_state=0)
+    >>> batches = np.repeat([1, 2, 3], 100)
+    >>> model = WassersteinSVC(radius=0.1)
+    >>> shifts = radius_from_batches(model, X, y, batches, random_state=0)
     >>> display = BatchShiftsDisplay.from_shifts(shifts)
     """
 
     shifts: BatchShifts
 
     @classmethod
-    def from_shifts(
-        cls, shifts: BatchShifts, *, ax: GivenAxes = None
-    ) -> "BatchShiftsDisplay":
-        """Plot the movement to every batch, given what `radius_from_batches` returns.
+    def from_shifts(cls, shifts: BatchShifts, *, ax: GivenAxes = None) -> Self:
+        """Plot the movement to every batch.
 
-        `ax` is as in `plot`.
+        Parameters
+        ----------
+        shifts : BatchShifts
+            What `radius_from_batches` has returned.
+        ax
+            As in `plot`.
+
+        Returns
+        -------
+        BatchShiftsDisplay
         """
         return cls(shifts=shifts).plot(ax)
 
     def _draw(self) -> None:
+        ax = self.ax_
         figures = self.shifts.to_dict()
-        names = [str(name) for name in figures["batch"]]
-        places = np.arange(len(names))
-        self.ax_.bar(places, figures["moved"], color=FAINT, label="moved")
-        self.ax_.plot(
-            places,
-            figures["moved_by_chance"],
-            color=GREY,
-            linestyle="--",
-            label="by chance",
-        )
-        self.ax_.plot(
-            places,
-            figures["expected_error"],
-            color=BLUE,
-            marker="o",
-            label="expected errors",
-        )
+        places = np.arange(len(figures["batch"]))
+        ax.bar(places, figures["moved"], color=FAINT, label="moved")
+        chance = {"color": GREY, "linestyle": "--", "label": "by chance"}
+        ax.plot(places, figures["moved_by_chance"], **chance)
+        expected = {"color": BLUE, "marker": "o", "label": "expected errors"}
+        ax.plot(places, figures["expected_error"], **expected)
         if None not in figures["error_now"]:
-            look = {"color": VERMILLION, "marker": "s", "linestyle": ":"}
-            self.ax_.plot(places, figures["error_now"], label="errors", **look)
-        quiet(self.ax_)
-        shown = places[:: max(1, len(places) // TICKS)]
-        self.ax_.set_xticks(
-            shown, [names[place] for place in shown], rotation=30, ha="right"
-        )
-        self.ax_.set_ylabel("units of shifts; share of errors")
-        self.ax_.legend(frameon=False)
+            known = {"color": VERMILLION, "marker": "s", "linestyle": ":"}
+            ax.plot(places, figures["error_now"], label="errors", **known)
+        step = max(1, len(places) // TICKS)
+        names = [str(name) for name in figures["batch"][::step]]
+        ax.set_xticks(places[::step], names, rotation=30, ha="right")
+        ax.set_ylabel("units of shifts; share of errors")
+        ax.legend(frameon=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import cycle
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,25 +12,33 @@ from drsvm.audit.worst_distribution import (
     WorstCaseDistribution,
     worst_case_distribution,
 )
-from drsvm.plotting import style
 from drsvm.plotting.style import (
+    BLUE,
+    COLOURS,
     FAINT,
     GREY,
     INK,
+    MARKERS,
+    ORANGE,
     Display,
     GivenAxes,
     Look,
     Panel,
+    axes_for,
+    legend_below,
     plain,
+    title,
 )
-from drsvm.plotting.worst_case_contents import NAMED, contents
+from drsvm.plotting.worst_case_contents import MOST_NAMED, contents
 from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
 
-VISIBLE = 0.02  # share of the plot below which a move is invisible
+# Share of the plot below which a move is invisible
+VISIBLE = 0.02
 # Points of a grid along each axis, on which the boundaries of several classes are found
 GRID = 200
-
-_OPTIONAL = ("flipped_to", "flips", "moved_labels")
+# A figure this wide has room for a long title and legend; in inches
+ROOMY = 4.6
+RING: Look = {"facecolors": "none", "linewidths": 1.3}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -119,33 +127,27 @@ class WorstCaseDisplay(Display):
         n_classes = len(self.class_names)
         if n_classes > 2 and self.flipped_to is None:
             raise ValueError(
-                f"flipped_to is required with {n_classes} classes: the class to which each label flips."
+                f"flipped_to is required with {n_classes} classes: the class to which "
+                "each label flips."
             )
-        for name in (
-            "points",
-            "positive",
-            "flipped",
-            "moved_from",
-            "moved_to",
-            "normal",
-            *_OPTIONAL,
-        ):
-            value = getattr(self, name)
-            setattr(
-                self,
-                name,
-                value if name in _OPTIONAL and value is None else np.asarray(value),
-            )
+        self.points = np.asarray(self.points)
+        self.positive = np.asarray(self.positive)
+        self.flipped = np.asarray(self.flipped)
+        self.moved_from = np.asarray(self.moved_from)
+        self.moved_to = np.asarray(self.moved_to)
+        self.normal = np.asarray(self.normal)
+        for name in ("flipped_to", "flips", "moved_labels"):
+            if getattr(self, name) is not None:
+                setattr(self, name, np.asarray(getattr(self, name)))
         for name in ("positive", "flipped_to", "moved_labels"):
             places = getattr(self, name)
             if places is not None and not np.isin(places, np.arange(n_classes)).all():
                 raise ValueError(
-                    f"{name} must have the places of labels among class_names, 0 to {n_classes - 1}."
+                    f"{name} must have the places of labels among class_names, 0 to "
+                    f"{n_classes - 1}."
                 )
         if self.n_moved is None:
             self.n_moved = len(self.moved_from)
-        else:
-            self.n_moved = self.n_moved
 
     @classmethod
     def from_estimator(
@@ -163,7 +165,7 @@ class WorstCaseDisplay(Display):
         max_points: int = 500,
         random_state: int = 0,
         ax: GivenAxes = None,
-    ) -> "WorstCaseDisplay":
+    ) -> Self:
         """Find the worst distribution for a classifier and plot it.
 
         Parameters
@@ -181,6 +183,10 @@ class WorstCaseDisplay(Display):
             Seed of the random choice.
         ax : matplotlib Axes, or two of them, optional
             As in `plot`.
+
+        Returns
+        -------
+        WorstCaseDisplay
         """
         if max_points < 1:
             raise ValueError(
@@ -188,24 +194,33 @@ class WorstCaseDisplay(Display):
             )
         if kernel_classifier(final_classifier(estimator)) is not None:
             raise ValueError(
-                "WorstCaseDisplay shows moves in one direction: those with a kernel have many. RiskCurveDisplay draws "
-                "the worst case of such a classifier, and worst_case_distribution has the moves."
+                "WorstCaseDisplay shows moves in one direction: those with a kernel "
+                "have many. RiskCurveDisplay draws the worst case of such a "
+                "classifier, and worst_case_distribution has the moves."
             )
-        ball: Look = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
         distribution = worst_case_distribution(
-            estimator, X, y, **ball, sample_weight=sample_weight, positive=positive
+            estimator,
+            X,
+            y,
+            radius=radius,
+            flip_cost=flip_cost,
+            norm=norm,
+            sample_weight=sample_weight,
+            positive=positive,
         )
+        # Columns are the features only if no step of a pipeline transforms them.
         transforms = hasattr(getattr(estimator, "best_estimator_", estimator), "steps")
         if feature_names is None and hasattr(X, "columns") and not transforms:
             feature_names = [str(name) for name in X.columns]
-        display = cls(
-            **contents(distribution, positive, feature_names, max_points, random_state)
+        shown = contents(
+            distribution, positive, feature_names, max_points, random_state
         )
+        display = cls(**shown)
         display.distribution_ = distribution
         return display.plot(ax)
 
-    def plot(self, ax: GivenAxes = None) -> "WorstCaseDisplay":
-        """Draw the plot, and return the display: its axes are then in `ax_` and `flips_ax_`, its figure in `figure_`.
+    def plot(self, ax: GivenAxes = None) -> Self:
+        """Draw the plot.
 
         Parameters
         ----------
@@ -213,78 +228,65 @@ class WorstCaseDisplay(Display):
             Axes to draw on: for the samples, and for the flips from class to class. By
             default a new figure, with flips if there are several classes and some
             labels are flipped.
+
+        Returns
+        -------
+        self
+            Its axes are in `ax_` and `flips_ax_`, its figure in `figure_`.
         """
         flips = self.flips
-        n_given = np.asarray(ax, dtype=object).size
         if ax is not None:
-            wanted = n_given == 2
+            both = np.asarray(ax, dtype=object).size == 2
         else:
-            wanted = len(self.class_names) > 2 and np.any(flips)
-        both = bool(wanted) and flips is not None
-        self.figure_, axes = style.axes_for(
-            "WorstCaseDisplay", ax, 2 if both else 1, widths=(2.0, 1.0)[: 1 + both]
-        )
-        self.ax_ = axes[0]
-        self.flips_ax_ = axes[1] if both else None
-        self._draw()
+            both = len(self.class_names) > 2 and np.any(flips)
         if flips is not None and both:
-            draw_flips(axes[1], flips, self.class_names)
+            self.figure_, axes = axes_for("WorstCaseDisplay", ax, 2, widths=(2.0, 1.0))
+            self.ax_, self.flips_ax_ = axes
+            draw_flips(self.flips_ax_, flips, self.class_names)
+        else:
+            self.figure_, (self.ax_,) = axes_for("WorstCaseDisplay", ax)
+            self.flips_ax_ = None
+        self._draw()
         return self
 
     def _draw(self) -> None:
+        ax = self.ax_
         looks = class_looks(len(self.class_names))
         for place, look in enumerate(looks):
             x, y = self.points[self.positive == place].T
-            self.ax_.scatter(
-                x,
-                y,
-                s=20,
-                alpha=0.75,
-                linewidths=0,
-                label=plain(self.class_names[place]),
-                **look,
-            )
-        # Flips are rings; with several classes, outlines in colour and shape of the new
-        # label.
-        ring = {"facecolors": "none", "linewidths": 1.3}
-        for place, look in enumerate(looks if len(looks) > 2 else []):
-            x, y = self.points[self.flipped & (self.flipped_to == place)].T
-            self.ax_.scatter(
-                x, y, s=90, marker=look["marker"], edgecolors=look["c"], **ring
-            )
+            name = plain(self.class_names[place])
+            ax.scatter(x, y, s=20, alpha=0.75, linewidths=0, label=name, **look)
         if len(looks) > 2:
-            x = []
-            y = []
+            self._draw_outlines_of_flips(looks)
         else:
-            x, y = self.points[self.flipped].T
-        if len(looks) > 2:
-            name = "label flipped (outline: new label)"
-        else:
-            name = "label flipped"
-        self.ax_.scatter(
-            x,
-            y,
-            s=70,
-            edgecolors=INK,
-            label=name if self.flipped.any() else None,
-            **ring,
-        )
+            self._draw_rings_of_flips(self.points[self.flipped], "label flipped")
         self._draw_moves(looks)
         self._draw_boundaries()
         (left, bottom), (right, top) = self._corners()
-        self.ax_.set(xlim=(left, right), ylim=(bottom, top))
+        ax.set(xlim=(left, right), ylim=(bottom, top))
         if self.equal_aspect:
-            self.ax_.set_aspect("equal")
-        self.ax_.spines[["top", "right"]].set_visible(False)
-        across, up = (plain(name, 40) for name in self.axis_labels)
-        self.ax_.set(xlabel=across, ylabel=up)
-        roomy = self.figure_.get_figwidth() * self.ax_.get_position().width > 4.6
-        self.ax_.set_title(
-            self.title if roomy else self.title.replace(", ", ",\n"),
-            loc="left",
-            fontsize="medium",
-        )
-        style.legend_below(self.ax_, ncols=6 if roomy else 3)
+            ax.set_aspect("equal")
+        ax.spines[["top", "right"]].set_visible(False)
+        across, up = self.axis_labels
+        ax.set(xlabel=plain(across, 40), ylabel=plain(up, 40))
+        roomy = self.figure_.get_figwidth() * ax.get_position().width > ROOMY
+        title(ax, self.title if roomy else self.title.replace(", ", ",\n"))
+        legend_below(ax, ncols=6 if roomy else 3)
+
+    def _draw_outlines_of_flips(self, looks: list[Look]) -> None:
+        """Draw flips in colour and shape of the new label."""
+        for place, look in enumerate(looks):
+            x, y = self.points[self.flipped & (self.flipped_to == place)].T
+            new = {"marker": look["marker"], "edgecolors": look["c"]}
+            self.ax_.scatter(x, y, s=90, **new, **RING)
+        # Nothing but an entry of the legend
+        name = "label flipped (outline: new label)"
+        self._draw_rings_of_flips(np.empty((0, 2)), name)
+
+    def _draw_rings_of_flips(self, points: np.ndarray, name: str) -> None:
+        x, y = points.T
+        label = name if self.flipped.any() else None
+        self.ax_.scatter(x, y, s=70, edgecolors=INK, label=label, **RING)
 
     def _draw_moves(self, looks: list[Look]) -> None:
         """Draw arrows; only lines if the moves are too short for a head."""
@@ -293,51 +295,33 @@ class WorstCaseDisplay(Display):
         steps = self.moved_to - self.moved_from
         span = np.ptp(self.points, axis=0)
         longest = float(np.abs(steps / np.where(span > 0, span, 1.0)).max())
-        magnification = 1  # or a round factor that makes short moves visible
-        if 0.0 < longest < VISIBLE:
-            wanted = 2 * VISIBLE / longest
-            power = 10 ** int(np.log10(wanted))
-            magnification = next(
-                factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted
-            )
-        look: Look = {
-            "angles": "xy",
-            "scale_units": "xy",
-            "scale": 1.0 / magnification,
-            "width": 0.0022,
-            "zorder": 1.5,
-        }
-        look |= {
-            "headwidth": 5.0,
-            "headlength": 5.0,
-            "headaxislength": 4.5,
-            "minlength": 0.0,
-            "minshaft": 1.5,
-        }
-        labels = self.moved_labels if len(looks) > 2 else None
-        if labels is None:
-            colour = GREY
-        else:
-            colour = [looks[place]["c"] for place in labels]
-        self.ax_.quiver(*self.moved_from.T, *steps.T, **look, color=colour)
-        if (self.n_moved or 0) > len(steps):
-            remarks = [f"{len(steps)} of {self.n_moved}"]
-        else:
-            remarks = []
-        if magnification > 1:
-            remarks += [f"arrows × {magnification}"]
-        else:
-            remarks += []
-        name = f"moved ({', '.join(remarks)})" if remarks else "moved"
-        self.ax_.plot(
-            [],
-            [],
-            color=GREY,
-            marker=r"$\rightarrow$",
-            linestyle="none",
-            markersize=11,
-            label=name,
+        factor = _magnification(longest)
+        colour: Any = GREY
+        if len(looks) > 2 and self.moved_labels is not None:
+            colour = [looks[place]["c"] for place in self.moved_labels]
+        self.ax_.quiver(
+            *self.moved_from.T,
+            *steps.T,
+            angles="xy",
+            scale_units="xy",
+            scale=1.0 / factor,
+            width=0.0022,
+            zorder=1.5,
+            headwidth=5.0,
+            headlength=5.0,
+            headaxislength=4.5,
+            minlength=0.0,
+            minshaft=1.5,
+            color=colour,
         )
+        remarks = []
+        if (self.n_moved or 0) > len(steps):
+            remarks.append(f"{len(steps)} of {self.n_moved}")
+        if factor > 1:
+            remarks.append(f"arrows × {factor}")
+        name = f"moved ({', '.join(remarks)})" if remarks else "moved"
+        arrow = {"marker": r"$\rightarrow$", "linestyle": "none", "markersize": 11}
+        self.ax_.plot([], [], color=GREY, label=name, **arrow)
 
     def _draw_boundaries(self) -> None:
         """Draw where a class begins to lead all others, and where it leads by 1."""
@@ -345,39 +329,30 @@ class WorstCaseDisplay(Display):
         x, y = np.meshgrid(
             np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
         )
-        values = (
-            self.normal @ np.stack([x.ravel(), y.ravel()])
-            + np.asarray(self.offset)[..., None]
-        )
-        # of one decision: a value per class
-        if values.ndim == 2:
-            values = values
-        else:
+        points = np.stack([x.ravel(), y.ravel()])
+        values = self.normal @ points + np.asarray(self.offset)[..., None]
+        if values.ndim == 1:
+            # One decision becomes a value for each class.
             values = np.stack([-values, values]) / 2
-        leads = [
-            margins_of(values, np.full(GRID**2, code)).reshape(GRID, GRID)
-            for code in range(len(values))
-        ]
+        leads = []
+        for code in range(len(values)):
+            lead = margins_of(values, np.full(GRID**2, code))
+            leads.append(lead.reshape(GRID, GRID))
         for level, stroke, name in ((0.0, "-", "decision"), (1.0, "--", "margins")):
             crossed = [lead for lead in leads if lead.min() < level < lead.max()]
+            look = {"colors": INK, "linestyles": stroke, "linewidths": 1.1}
             for lead in crossed:
-                self.ax_.contour(
-                    x,
-                    y,
-                    lead,
-                    [level],
-                    colors=INK,
-                    linestyles=stroke,
-                    linewidths=1.1,
-                    zorder=1.2,
-                )
+                self.ax_.contour(x, y, lead, [level], zorder=1.2, **look)
             if crossed:
-                self.ax_.plot(
-                    [], [], color=INK, linestyle=stroke, linewidth=1.1, label=name
-                )
+                # Contours have no entries in the legend.
+                line = {"color": INK, "linestyle": stroke, "linewidth": 1.1}
+                self.ax_.plot([], [], label=name, **line)
 
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of the plot: all samples, and the ends of moves that do not lead far away."""
+        """Return the corners of the plot.
+
+        All samples are inside, and the ends of moves that do not lead far away.
+        """
         low = self.points.min(axis=0)
         high = self.points.max(axis=0)
         size = np.where(high > low, high - low, 1.0)
@@ -387,47 +362,62 @@ class WorstCaseDisplay(Display):
         return low - 0.05 * size, high + 0.05 * size
 
 
+def _magnification(longest: float) -> int:
+    """Return a round factor that makes short moves visible, or 1."""
+    if not 0.0 < longest < VISIBLE:
+        return 1
+    wanted = 2 * VISIBLE / longest
+    power = 10 ** int(np.log10(wanted))
+    for factor in (1, 2, 5):
+        if factor * power >= wanted:
+            return factor * power
+    return 10 * power
+
+
 def class_looks(n_classes: int) -> list[Look]:
-    """Return a colour and a marker for every class: each pair once, and grey dots for the last of many classes."""
+    """Return a colour and a marker for every class, each pair once.
+
+    The last of many classes are grey dots.
+    """
     if n_classes == 2:
-        return [{"c": style.BLUE, "marker": "o"}, {"c": style.ORANGE, "marker": "^"}]
-    named = min(n_classes, NAMED)
-    pairs = zip(range(named), cycle(style.COLOURS), cycle(style.MARKERS), strict=False)
-    looks = [{"c": colour, "marker": marker} for _, colour, marker in pairs]
-    return looks + [{"c": FAINT, "marker": "."}] * (n_classes - named)
+        return [{"c": BLUE, "marker": "o"}, {"c": ORANGE, "marker": "^"}]
+    looks = []
+    for k in range(n_classes):
+        look = {"c": FAINT, "marker": "."}
+        if k < MOST_NAMED:
+            look = {"c": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
+        looks.append(look)
+    return looks
 
 
 def draw_flips(ax: Panel, flips: np.ndarray, class_names: tuple[str, ...]) -> None:
-    """Draw a table of the flipped mass by the class before (rows) and after (columns), in percent of all mass."""
+    """Draw a table of the flipped mass, in percent of all mass.
+
+    It has a row for every class before, and a column for every class after.
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
     percent = 100.0 * flips
+    colours = LinearSegmentedColormap.from_list("mass", ["#FFFFFF", BLUE])
+    # Labels that are kept have no number.
+    colours = colours.with_extremes(bad="#EEEEEE")
     kept = (percent == 0.0) & np.eye(len(percent), dtype=bool)
-    colours = LinearSegmentedColormap.from_list(
-        "mass", ["#FFFFFF", style.BLUE]
-    ).with_extremes(bad="#EEEEEE")
     # Darker than any cell, so that the text is legible
     darkest = 1.6 * percent.max() or 1.0
     ax.imshow(np.ma.masked_array(percent, kept), cmap=colours, vmin=0.0, vmax=darkest)
+    look = {"ha": "center", "va": "center", "color": INK, "fontsize": "small"}
     for (before, after), value in np.ndenumerate(percent):
         if value > 0.0:
             text = f"{value:.1f}" if value >= 0.05 else "<0.1"
-            ax.text(
-                after,
-                before,
-                text,
-                ha="center",
-                va="center",
-                color=INK,
-                fontsize="small",
-            )
+            ax.text(after, before, text, **look)
     names = [plain(name, 14) for name in class_names]
-    places = range(len(class_names))
-    upright: Look = {"rotation": 90} if max(map(len, names)) * len(names) > 36 else {}
-    ax.set_xticks(places, names, fontsize="small", **upright)
+    places = range(len(names))
+    # Long names would overlap.
+    rotation = 90 if max(map(len, names)) * len(names) > 36 else 0
+    ax.set_xticks(places, names, fontsize="small", rotation=rotation)
     ax.set_yticks(places, names, fontsize="small")
     ax.set(xlabel="label after the flip", ylabel="label before")
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.spines[:].set_color(FAINT)
-    ax.set_title("flipped labels, in % of all", loc="left", fontsize="medium")
+    title(ax, "flipped labels, in % of all")
