@@ -1,1 +1,1 @@
-"""General-purpose solvers."""
+"""A general-purpose solver."""

@@ -1,18 +1,20 @@
-"""The same problem solved by a general-purpose solver: the reference for tests and the baseline for benchmarks.
+"""The same problem solved by Clarabel, a general-purpose conic solver.
 
     minimise over w, b, λ, t (and u ≥ |v| for q = 1)    ε λ + Σ π_i t_i + (c/2) ‖w‖²
-    subject to    1 − m_i ≤ t_i,   1 + m_i − κ_i λ ≤ t_i,   0 ≤ t_i,   ‖v‖_q ≤ λ,   s_j w_j ≥ 0
+    subject to    1 − m_i ≤ t_i,   1 + m_i − κ_i λ ≤ t_i,   0 ≤ t_i,   ‖v‖_q ≤ λ,
+                  s_j w_j ≥ 0
 
-with the priced weights v = (w_1/a_1, …, w_d/a_d, b/a_0), without those of price inf.
-
-Clarabel solves all cases, HiGHS only the linear programs (q = 1 or ∞, c = 0). A
-backend's own status "optimal" is not trusted: its multipliers go through the same
-certificate as those of all solvers.
+with v = (w_1/a_1, …, w_d/a_d, b/a_0), without the entries of infinite cost. It is the
+reference for tests and the baseline for benchmarks. Clarabel's own status "Solved" is
+not trusted: its multipliers go through the same certificate as those of all solvers.
 """
 
-import sys
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -21,42 +23,39 @@ from drsvm.problem.norms import L1, L2, LInf
 from drsvm.problem.problem import Problem
 from drsvm.problem.row_sums import typical_row_norm
 from drsvm.solvers.base import EVERY_CAPABILITY, Candidate, Limits, Solver, State
-from drsvm.solvers.conic.backends import (
-    BACKENDS,
-    Answer,
-    Model,
-    answer_of_process,
-    postponed_interrupt,
-)
 from drsvm.solvers.interior_point.cones import entries_with_cost
+from drsvm.utils.lazy import optional
 
-# Models with more entries are solved in a separate process, which takes tenths of a
-# second to start
-LARGE = 200_000
+MAX_ITERATIONS = 200
 
 
 @dataclass(frozen=True)
 class Conic(Solver):
-    """A general-purpose conic solver.
+    """A general-purpose conic solver, Clarabel, from the extra ``conic``.
 
-    Attributes
+    Parameters
     ----------
-    backend : {"clarabel", "highs"}
-        Clarabel (all cases) or HiGHS (norm 1 or inf with l2=0).
+    backend : {"clarabel"}
+        The general-purpose solver.
     accuracy : float
-        Tolerance of the backend for its own residuals.
+        Its tolerance for its own residuals.
 
     Notes
     -----
-    A backend reports nothing before it ends, and checks its time limit only occasionally. On large models it is
-    terminated when the time is up, or by Ctrl-C, and then the only classifier is 0.
+    Clarabel reports nothing before it ends, and notices a time limit or Ctrl-C between
+    its iterations, each of which takes long if the data are large.
+
+    References
+    ----------
+    .. [1] P. J. Goulart and Y. Chen, "Clarabel: An interior-point solver for conic
+       programs with quadratic objectives", arXiv:2405.12762, 2024.
 
     Examples
     --------
     >>> from drsvm import Problem, solve
     >>> from drsvm.solvers import Conic
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm="inf")
-    >>> result = solve(problem, Conic(backend="highs"))
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1)
+    >>> result = solve(problem, Conic(accuracy=1e-9))
     >>> result.solver, str(result.status)
     ('conic', 'optimal')
     """
@@ -71,91 +70,97 @@ class Conic(Solver):
     accuracy: float = 1e-11
 
     def __post_init__(self) -> None:
-        if self.backend not in BACKENDS:
+        if self.backend != "clarabel":
             raise ValueError(
-                f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}."
+                f"backend must be 'clarabel', got backend={self.backend!r}."
             )
-
-    def unsupported_reason(self, problem: Problem) -> str | None:
-        is_round = isinstance(problem.norm, L2) and (
-            problem.radius > 0 or problem.flips_possible
-        )
-        if self.backend != "highs" or not (problem.l2 > 0 or is_round):
-            return super().unsupported_reason(problem)
-        return (
-            f"backend='highs' needs norm=1 or norm=inf with l2=0, got norm={problem.norm} and l2={problem.l2:g}: "
-            "use backend='clarabel'."
-        )
 
     def start(self, problem: Problem, limits: Limits) -> "ConicState":
         return ConicState(problem, self, limits)
 
 
 class ConicState(State):
-    """One call of the backend."""
+    """One call of Clarabel."""
 
     def __init__(self, problem: Problem, settings: Conic, limits: Limits):
-        self._problem = problem
-        self._model = build_model(problem)
-        self._settings = settings
-        self._limits = limits
-        self._answer = Candidate(np.zeros(problem.n_features))
-        self._info: dict = {}
+        self.problem = problem
+        self.settings = settings
+        self.limits = limits
+        self.model = build_model(problem)
+        self.answer = Candidate(np.zeros(problem.n_features))
+        self.report: dict[str, Any] = {}
 
     def step(self) -> None:
-        backend = self._settings.backend
-        accuracy = self._settings.accuracy
-        limits = self._limits
-        limited = {
-            "n_threads": limits.n_threads or 0,
-            "seconds": max(limits.time.left(), 1e-3),
+        clarabel = optional("clarabel", "solver 'conic' needs")
+        model = self.model
+        accuracy = self.settings.accuracy
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = accuracy
+        settings.tol_gap_rel = accuracy
+        settings.tol_feas = accuracy
+        settings.max_iter = MAX_ITERATIONS
+        settings.time_limit = max(self.limits.time.left(), 1e-3)
+        # 0 leaves the number of threads to Clarabel.
+        settings.max_threads = self.limits.n_threads or 0
+        cones = [clarabel.NonnegativeConeT(len(model.bound) - model.n_cone)]
+        if model.n_cone:
+            cones.append(clarabel.SecondOrderConeT(model.n_cone))
+        P = sparse.csc_matrix(model.P)
+        A = sparse.csc_matrix(model.A)
+        with postponed_interrupt() as interrupted:
+            solver = clarabel.DefaultSolver(
+                P, model.cost, A, model.bound, cones, settings
+            )
+            solver.set_termination_callback(lambda _: interrupted.is_set())
+            found = solver.solve()
+        self.answer = _candidate(self.problem, model, found)
+        self.report = {
+            "backend": "clarabel",
+            "backend_status": str(found.status),
+            "backend_iterations": found.iterations,
         }
-        model = self._model._replace(accuracy=accuracy, **limited)
-        if (
-            model.A.nnz > LARGE and sys.executable and not hasattr(sys, "frozen")
-        ):  # else there is no Python to start
-            answer = answer_of_process(backend, model, limits.time)
-        else:
-            with postponed_interrupt() as interrupted:
-                answer = BACKENDS[backend](model, interrupted.is_set)
-        if answer is None:
-            self._info = {
-                "backend": backend,
-                "backend_status": "terminated at the time limit",
-            }
-        else:
-            self._answer = _read(self._problem, answer, model.unit)
-            self._info = answer.info
         self.finished = True
 
     def candidate(self) -> Candidate:
-        return self._answer
+        return self.answer
 
-    def info(self) -> dict:
-        return self._info
+    def info(self) -> dict[str, Any]:
+        return self.report
 
 
-def _read(problem: Problem, answer: Answer, unit: float) -> Candidate:
-    n = problem.n_rows
-    d = problem.n_features
-    x = answer.x
-    multipliers = answer.multipliers
-    flip_dual = np.zeros(n)
-    flip_dual[problem.can_flip] = multipliers[
-        n : n + np.count_nonzero(problem.can_flip)
-    ]
-    weights = x[:d] / unit
-    if (
-        problem.monotonic_cst is not None
-    ):  # the backend's tolerance may leave weights slightly beyond 0
-        weights[weights * problem.monotonic_cst < 0] = 0.0
-    intercept = float(x[d]) if problem.fit_intercept else 0.0
-    return Candidate(
-        weights,
-        intercept,
-        multipliers[:n],
-        flip_dual if problem.flips_possible else None,
-    )
+@contextmanager
+def postponed_interrupt() -> Iterator[threading.Event]:
+    """Postpone Ctrl-C while code runs that no exception may propagate through.
+
+    Yield an event that Ctrl-C sets.
+    """
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        # Python delivers Ctrl-C only to the main thread.
+        yield event
+        return
+    previous = signal.signal(signal.SIGINT, lambda number, frame: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if event.is_set():
+        raise KeyboardInterrupt
+
+
+class Model(NamedTuple):
+    """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound.
+
+    The last `n_cone` rows lie in a second-order cone instead.
+    """
+
+    P: sparse.csc_array
+    cost: np.ndarray
+    A: sparse.csc_array
+    bound: np.ndarray
+    n_cone: int
+    unit: float  # of the features
 
 
 def build_model(problem: Problem) -> Model:
@@ -165,84 +170,114 @@ def build_model(problem: Problem) -> Model:
     """
     n = problem.n_rows
     d = problem.n_features
-    # A unit of length in which λ is not far from 1: at the optimum ε λ ≤ 1 and (c/2)
-    # ‖w‖² ≤ 1.
+    unit = _unit(problem)
+    signs = problem.signs[:, None]
+    signed = sparse.csr_array(problem.X.astype(np.float64)) * (signs / unit)
+    if problem.fit_intercept:
+        signed = sparse.hstack([signed, sparse.csr_array(signs)])
+    signed = sparse.csr_array(signed)
+
+    # 1. The losses: −m − t ≤ −1, m − κλ − t ≤ −1 and −t ≤ 0
+    losses = -sparse.eye_array(n, format="csr")
+    flips = np.flatnonzero(problem.can_flip)
+    blocks: list[list[Any]] = [[-signed, sparse.csr_array((n, 1)), losses]]
+    if len(flips):
+        costs = problem.flip_costs[flips, None] / unit
+        blocks.append([signed[flips], -costs, losses[flips]])
+    blocks.append([None, None, losses])
+
+    # 2. The signs: −s w ≤ 0
+    if problem.monotonic_cst is not None:
+        held = np.flatnonzero(problem.monotonic_cst)
+        signs = -problem.monotonic_cst[held]
+        blocks.append([_picked(held, signs, signed.shape[1]), None, None])
+
+    # 3. The norm, unless neither it nor λ plays a role
+    n_cone = 0
+    if problem.radius > 0 or problem.flips_possible:
+        norm_blocks, n_cone = _norm_rows(problem, unit)
+        blocks += norm_blocks
+    widest = max(map(len, blocks))
+    blocks = [block + [None] * (widest - len(block)) for block in blocks]
+    A = sparse.block_array(blocks, format="csc")
+
+    bound = np.zeros(A.shape[0])
+    bound[: n + len(flips)] = -1.0
+    lam = signed.shape[1]
+    cost = np.zeros(A.shape[1])
+    cost[lam] = problem.radius / unit
+    cost[lam + 1 : lam + 1 + n] = problem.sample_weight
+    ridge = np.zeros(A.shape[1])
+    ridge[:d] = problem.l2 / unit**2
+    P = sparse.diags_array(ridge, format="csc")
+    return Model(P, cost, A, bound, n_cone, unit)
+
+
+def _unit(problem: Problem) -> float:
+    """Return a unit of length in which λ is not far from 1.
+
+    At the optimum ε λ ≤ 1 and (c/2) ‖w‖² ≤ 1. Without it, Clarabel fails on small
+    features, whose weights are large.
+    """
     typical = typical_row_norm(problem)
     unit = max(10 * problem.radius, problem.l2**0.5)
     if unit > 0:
-        unit = float(np.clip(unit, 1e-6 * typical, typical))
-    else:
-        unit = typical
-    signed = (
-        sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
-    )
-    if problem.fit_intercept:
-        signed = sparse.hstack([signed, sparse.csr_array(problem.signs[:, None])])
-    signed = sparse.csr_array(signed)
-    losses = -sparse.eye_array(n, format="csr")
-    flips = np.flatnonzero(problem.can_flip)
-    blocks = [[-signed, sparse.csr_array((n, 1)), losses], [None, None, losses]]
-    if len(flips):
-        blocks.insert(
-            1, [signed[flips], -problem.flip_costs[flips, None] / unit, losses[flips]]
-        )
-    if problem.monotonic_cst is not None:
-        held = np.flatnonzero(problem.monotonic_cst)
-        blocks.append(
-            [_picked(held, -problem.monotonic_cst[held], signed.shape[1]), None, None]
-        )
-    norm_blocks = []
-    n_cone = 0
-    if (
-        problem.radius > 0 or problem.flips_possible
-    ):  # otherwise neither λ nor the norm plays a role
-        norm_blocks, n_cone = _norm_rows(problem, unit)
-    # Additional variables of the norm
-    others = [None] * (max(map(len, norm_blocks), default=3) - 3)
-    A = sparse.block_array(
-        [*([*block, *others] for block in blocks), *norm_blocks], format="csc"
-    )
-    bound = np.zeros(A.shape[0])
-    cost = np.zeros(A.shape[1])
-    lam = signed.shape[1]
-    bound[: n + len(flips)] = -1.0
-    cost[lam], cost[lam + 1 : lam + 1 + n] = (
-        problem.radius / unit,
-        problem.sample_weight,
-    )
-    P = sparse.diags_array(
-        np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc"
-    )
-    return Model(P, cost, A, bound, n_cone, unit)
+        return float(np.clip(unit, 1e-6 * typical, typical))
+    return typical
 
 
 def _picked(entries: np.ndarray, factors: np.ndarray, size: int) -> sparse.csr_array:
     """Return the matrix that picks entries of a vector, times factors."""
-    return sparse.csr_array(
-        (factors.astype(np.float64), (np.arange(len(entries)), entries)),
-        (len(entries), size),
-    )
+    places = (np.arange(len(entries)), entries)
+    return sparse.csr_array((factors.astype(np.float64), places), (len(entries), size))
 
 
 def _norm_rows(problem: Problem, unit: float) -> tuple[list[list[Any]], int]:
-    """Return rows of blocks, for (w, b), λ, t and u, that state ‖v‖_q ≤ λ, and the size of a second-order cone."""
-    entries, prices = entries_with_cost(problem)
+    """Return rows of blocks, for (w, b), λ, t and u, that state ‖v‖_q ≤ λ.
+
+    The second value is the size of a second-order cone.
+    """
+    entries, costs = entries_with_cost(problem)
     d = problem.n_features
     n = len(entries)
-    if n == 0:  # nothing is priced: 0 ≤ λ
-        return [[None, -np.ones((1, 1)), None]], 0
-    v = _picked(
-        entries, np.where(entries < d, 1.0, unit) / prices, d + problem.fit_intercept
-    )
-    if isinstance(problem.norm, L2):  # (λ, v) in the second-order cone
-        return [[None, -np.ones((1, 1)), None], [-v, None, None]], n + 1
-    if isinstance(problem.norm, LInf):  # v ≤ λ and −v ≤ λ
-        return [[v, -np.ones((n, 1)), None], [-v, -np.ones((n, 1)), None]], 0
+    one = np.ones((1, 1))
+    if n == 0:
+        # Nothing has a cost: 0 ≤ λ.
+        return [[None, -one, None]], 0
+    # The unit is that of features, and the intercept has none.
+    units = np.where(entries < d, 1.0, unit)
+    v = _picked(entries, units / costs, d + problem.fit_intercept)
+    if isinstance(problem.norm, L2):
+        # (λ, v) in the second-order cone
+        return [[None, -one, None], [-v, None, None]], n + 1
+    ones = np.ones((n, 1))
+    if isinstance(problem.norm, LInf):
+        # v ≤ λ and −v ≤ λ
+        return [[v, -ones, None], [-v, -ones, None]], 0
     # q = 1: v ≤ u, −v ≤ u and Σ u ≤ λ
-    eye = sparse.eye_array(n)
-    total = sparse.csr_array(np.ones((1, n)))
+    minus_u = -sparse.eye_array(n)
+    total = sparse.csr_array(ones.T)
     return [
-        [v, None, None, -eye],
-        [-v, None, None, -eye],
-        [None, -np.ones((1, 1)), None, total],
+        [v, None, None, minus_u],
+        [-v, None, None, minus_u],
+        [None, -one, None, total],
     ], 0
+
+
+def _candidate(problem: Problem, model: Model, found) -> Candidate:
+    """Return the classifier and the multipliers that Clarabel has found."""
+    n = problem.n_rows
+    d = problem.n_features
+    x = np.array(found.x)
+    multipliers = np.array(found.z)
+    weights = x[:d] / model.unit
+    if problem.monotonic_cst is not None:
+        # Clarabel's tolerance may leave weights slightly beyond 0.
+        weights[weights * problem.monotonic_cst < 0] = 0.0
+    intercept = float(x[d]) if problem.fit_intercept else 0.0
+    flip_dual = None
+    if problem.flips_possible:
+        n_flips = np.count_nonzero(problem.can_flip)
+        flip_dual = np.zeros(n)
+        flip_dual[problem.can_flip] = multipliers[n : n + n_flips]
+    return Candidate(weights, intercept, multipliers[:n], flip_dual)
