@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.audit.adversary import Adversary
+from drsvm.audit.class_codes import PREDICTED
 from drsvm.audit.column_shifts import Summary, summaries
 from drsvm.audit.decision_values import (
     DecisionValues,
@@ -21,7 +22,7 @@ from drsvm.audit.decision_values import (
     decision_values,
     labelled,
 )
-from drsvm.audit.model_layers import AdversaryParameters, last_step
+from drsvm.audit.model_layers import AdversaryParameters
 from drsvm.audit.worst_case import adversary_for, ball_of
 from drsvm.problem.backends import backend_of, is_remote, to_numpy
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
@@ -95,14 +96,12 @@ def audit_sample(
     """
     if not hasattr(X, "shape"):
         X = np.asarray(X)
-    labels = y
-    if y is None:
-        # Any labels will do: they are not used below.
-        labels = np.resize(classes, X.shape[0])
+    labels = PREDICTED if y is None else y
     if is_remote(X):
-        data = _remote_values(model, X, labels)
+        data, rows = _remote_values(model, X, labels)
     else:
         data = decision_values(model, X, labels)
+        rows = data.X
     # Flip costs of single rows or classes of the training are not known here.
     flip_cost = data.trained_parameters.get("flip_cost", math.inf)
     if not isinstance(flip_cost, Real):
@@ -114,17 +113,22 @@ def audit_sample(
         prices = np.minimum(adversary.distances, adversary.problem.flip_costs)
         prices = prices.astype(np.float32)
     return AuditSample(
-        classes=data.classes,
+        classes=data.classes if classes is None else classes,
         distances=_signed_distances(adversary).astype(np.float32),
-        fixed=_of_fixed_columns(adversary, model, X).astype(np.float32),
+        fixed=_of_fixed_columns(adversary, rows).astype(np.float32),
         columns=summaries(X) if columns is None else columns,
         codes=None if y is None else data.codes,
         prices=prices,
     )
 
 
-def _remote_values(model: Classifier, X: Matrix, y: Labels) -> DecisionValues:
-    """Return decision values on rows elsewhere: a number per row is fetched."""
+def _remote_values(
+    model: Classifier, X: Matrix, y: Labels
+) -> tuple[DecisionValues, Matrix]:
+    """Return decision values on rows elsewhere: a number per row is fetched.
+
+    The rows follow as the last step of the model gets them.
+    """
     functions, X = decision_functions(model, X)
     if len(functions.coef) > 1:
         raise ValueError(
@@ -133,8 +137,9 @@ def _remote_values(model: Classifier, X: Matrix, y: Labels) -> DecisionValues:
         )
     values = _products(X, functions.coef).T + functions.intercept
     # The entries of the rows are not needed here; an empty matrix has their shape.
-    rows = sparse.csr_array((values.shape[1], functions.coef.shape[1]))
-    return labelled(functions, rows, np.asarray(to_numpy(y)), values)
+    empty = sparse.csr_array((values.shape[1], functions.coef.shape[1]))
+    labels = y if y is PREDICTED else to_numpy(y)
+    return labelled(functions, empty, labels, values), X
 
 
 def _products(X: Matrix, coef: np.ndarray) -> np.ndarray:
@@ -160,7 +165,7 @@ def _signed_distances(adversary: Adversary) -> np.ndarray:
     return np.array(distances)
 
 
-def _of_fixed_columns(adversary: Adversary, model: Classifier, X: Matrix) -> np.ndarray:
+def _of_fixed_columns(adversary: Adversary, X: Matrix) -> np.ndarray:
     """Return what columns that cannot shift add to the leads of pairs of classes.
 
     It is in units of shifts.
@@ -173,5 +178,4 @@ def _of_fixed_columns(adversary: Adversary, model: Classifier, X: Matrix) -> np.
     for j, k in np.argwhere(np.tril(adversary.rates > 0.0, -1)):
         fixed = np.where(np.isinf(costs), coef[j] - coef[k], 0.0)
         weights.append(fixed / adversary.rates[j, k])
-    rows = last_step(model, X)[1]
-    return _products(rows, np.reshape(weights, (len(weights), len(costs)))).T
+    return _products(X, np.reshape(weights, (len(weights), len(costs)))).T

@@ -8,20 +8,19 @@ against the rest.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from drsvm.audit.class_codes import codes_of_several, codes_of_two
 from drsvm.audit.model_layers import (
     AdversaryParameters,
-    final_classifier,
     index_of,
     last_step,
     trained_parameters,
 )
 from drsvm.problem import validation
-from drsvm.problem.backends import to_numpy
+from drsvm.problem.backends import is_remote, to_numpy
 from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import Rbf, dense
 from drsvm.problem.memory_rows import MemoryRows
@@ -52,33 +51,47 @@ def _largest_other(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return largest
 
 
-@dataclass(frozen=True, eq=False)
-class DecisionValues:
-    """Labelled rows, and the decision values f_k of all classes; the largest decides.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DecisionFunctions:
+    """The decision functions of a model.
 
-    For a classifier with a kernel, `coef` has the coefficients of its landmarks.
+    There is one for two classes, or for a class against the rest; otherwise one per
+    class.
     """
 
+    # Of shape (number of functions, number of features, or of landmarks of a kernel)
+    coef: np.ndarray
+    intercept: np.ndarray
+    # The labels that the model knows, or None
+    classes: np.ndarray | None
+    # The ball that a classifier of this library was trained with
+    trained_parameters: AdversaryParameters
+    feature_names: Sequence[str] | None
+    kernel: KernelClassifier | None
+
+    def at(self, X: Matrix) -> np.ndarray:
+        """Return the values of rows in memory, of shape (number of functions, n)."""
+        if self.kernel is not None:
+            kernel = self.kernel._replace(coef=self.coef, intercept=self.intercept)
+            return kernel.at(X).T
+        products = [MemoryRows(X).dot(w) for w in self.coef]
+        return np.array(products) + self.intercept[:, None]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DecisionValues(DecisionFunctions):
+    """Labelled rows, and their values for all classes; the largest decides.
+
+    Of two classes, each has a function, too.
+    """
+
+    classes: np.ndarray
     X: Matrix
     # The place of each row's label among the classes
     codes: np.ndarray
     weights: np.ndarray
     # Of shape (number of classes, n)
     values: np.ndarray
-    # Of shape (number of classes, number of features or landmarks)
-    coef: np.ndarray
-    intercept: np.ndarray
-    classes: np.ndarray
-    # The ball that a classifier of this library was trained with
-    trained_parameters: AdversaryParameters
-    feature_names: Sequence[str] | None
-    kernel: KernelClassifier | None = None
-
-    def at(self, X: Matrix) -> np.ndarray:
-        """Return the values on other rows, of shape (number of classes, n)."""
-        if self.kernel is not None:
-            return self.kernel.at(X).T
-        return (X @ self.coef.T + self.intercept).T
 
     @cached_property
     def margins(self) -> np.ndarray:
@@ -107,22 +120,6 @@ class DecisionValues:
         return values.argmin(axis=0)
 
 
-class DecisionFunctions(NamedTuple):
-    """The decision functions of a linear model.
-
-    There is one for two classes, or for a class against the rest; otherwise one per
-    class.
-    """
-
-    # Of shape (number of functions, d)
-    coef: np.ndarray
-    intercept: np.ndarray
-    # The labels that the model knows, or None
-    classes: np.ndarray | None
-    trained_parameters: AdversaryParameters
-    feature_names: Sequence[str] | None
-
-
 def decision_values(
     model: Classifier,
     X: Matrix,
@@ -134,50 +131,18 @@ def decision_values(
 
     With `positive`, one of several classes is evaluated against the rest.
     """
-    kernel = kernel_classifier(final_classifier(model))
-    if kernel is not None:
-        return _kernel_values(model, kernel, X, y, sample_weight, positive)
     functions, X = decision_functions(model, X, positive)
     X = validation.check_rows(X)
-    coef = []
-    values = []
-    for weights, intercept in zip(functions.coef, functions.intercept, strict=True):
-        w = validation.check_weight_vector(weights, X.shape[1], "the model's coef")
-        coef.append(w)
-        values.append(MemoryRows(X).dot(w) + intercept)
-    functions = functions._replace(coef=np.array(coef))
-    return labelled(functions, X, y, np.array(values), sample_weight, positive)
-
-
-def _kernel_values(
-    model: Classifier,
-    kernel: KernelClassifier,
-    X: Matrix,
-    y: Labels,
-    sample_weight: Values,
-    positive: object,
-) -> DecisionValues:
-    classifier, X, names = last_step(model, X)
-    X = validation.check_rows(X)
-    d = kernel.landmarks.shape[1]
-    if X.shape[1] != d:
+    d = X.shape[1]
+    if functions.kernel is None:
+        for w in functions.coef:
+            validation.check_weight_vector(w, d, "the model's coef")
+    elif functions.kernel.landmarks.shape[1] != d:
         raise ValueError(
-            f"X has {X.shape[1]} features, but the model was fitted with {d}."
+            f"X has {d} features, but the model was fitted with "
+            f"{functions.kernel.landmarks.shape[1]}."
         )
-    if len(kernel.coef) > 1 and positive is not None:
-        row = index_of(positive, kernel.classes)
-        kernel = kernel._replace(
-            coef=kernel.coef[[row]], intercept=kernel.intercept[[row]]
-        )
-    functions = DecisionFunctions(
-        kernel.coef,
-        kernel.intercept,
-        kernel.classes,
-        trained_parameters(classifier),
-        names,
-    )
-    values = kernel.at(X).T
-    return labelled(functions, X, y, values, sample_weight, positive, kernel)
+    return labelled(functions, X, y, functions.at(X), sample_weight, positive)
 
 
 def labelled(
@@ -187,50 +152,70 @@ def labelled(
     values: np.ndarray,
     sample_weight: Values = None,
     positive: object = None,
-    kernel: KernelClassifier | None = None,
 ) -> DecisionValues:
     """Return the values of classes, given those of functions: an array (functions, n).
 
     Labels and weights are checked.
     """
-    coef = functions.coef
-    intercept = functions.intercept
-    if len(coef) == 1:
+    known = dict(vars(functions))
+    if len(functions.coef) == 1:
         values = TWO_SIDES * values
-        coef = TWO_SIDES * coef
-        intercept = TWO_SIDES[:, 0] * intercept
+        known["coef"] = TWO_SIDES * functions.coef
+        known["intercept"] = TWO_SIDES[:, 0] * functions.intercept
         classes, codes = codes_of_two(y, values, functions.classes, positive)
     else:
         classes, codes = codes_of_several(y, values, functions.classes)
-    if kernel is not None:
-        kernel = kernel._replace(coef=coef, intercept=intercept)
-    return DecisionValues(
-        X=X,
-        codes=codes,
-        weights=validation.check_weights(sample_weight, X.shape[0]),
-        values=values,
-        coef=coef,
-        intercept=intercept,
-        classes=classes,
-        trained_parameters=functions.trained_parameters,
-        feature_names=functions.feature_names,
-        kernel=kernel,
-    )
+    known["classes"] = classes
+    weights = validation.check_weights(sample_weight, X.shape[0])
+    return DecisionValues(**known, X=X, codes=codes, weights=weights, values=values)
 
 
 def decision_functions(
     model: Classifier, X: Matrix, positive: object = None
 ) -> tuple[DecisionFunctions, Matrix]:
-    """Return the decision functions of a linear model, and X as its last step gets it.
+    """Return the decision functions of a model, and X as its last step gets it.
 
     The entries of X are not looked at.
     """
     classifier, X, names = last_step(model, X)
-    name = type(classifier).__name__
     classes = getattr(classifier, "classes_", None)
+    several = classes is not None and len(classes) > 2
+    kernel = kernel_classifier(classifier)
+    if kernel is not None and is_remote(X):
+        raise TypeError(
+            f"{type(classifier).__name__} has a kernel, which is audited on rows in "
+            "memory: a random sample of some 10,000 of them will do."
+        )
+    if kernel is None:
+        coef, intercept = _linear_functions(classifier, classes, positive)
+    else:
+        coef = kernel.coef
+        intercept = kernel.intercept
+    if several and positive is not None:
+        index = index_of(positive, classes)
+        coef = coef[[index]]
+        intercept = intercept[[index]]
+    functions = DecisionFunctions(
+        coef=coef,
+        intercept=intercept,
+        classes=classes,
+        trained_parameters=trained_parameters(classifier),
+        feature_names=names,
+        kernel=kernel,
+    )
+    return functions, X
+
+
+def _linear_functions(
+    classifier: Any, classes: Sequence | None, positive: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights and the intercepts of all functions of a linear classifier.
+
+    Those that do not match the classes are rejected.
+    """
+    name = type(classifier).__name__
     n_classes = 0 if classes is None else len(classes)
-    several = n_classes > 2
-    if several and any(hasattr(classifier, sign) for sign in SIGNS_OF_VOTES):
+    if n_classes > 2 and any(hasattr(classifier, sign) for sign in SIGNS_OF_VOTES):
         wanted = "each class"
         if positive is not None:
             wanted = f"{positive!r} against the rest"
@@ -239,32 +224,27 @@ def decision_functions(
             f"{wanted}: use LinearSVC, or wrap the model in a OneVsRestClassifier."
         )
     coef, intercept = _weights(classifier)
-    if several and len(coef) != n_classes:
+    n = len(coef)
+    if n_classes > 2 and n != n_classes:
         raise ValueError(
             f"{name} has {n_classes} classes but coef_ of shape {coef.shape}: without "
             "one row per class, no class can be evaluated against the rest. Pass "
             "(coef, intercept) of one decision function."
         )
-    if len(intercept) not in (1, len(coef)) or not np.isfinite(intercept).all():
-        each = " per class" if len(coef) > 1 else ""
+    if len(intercept) not in (1, n) or not np.isfinite(intercept).all():
+        each = " per class" if n > 1 else ""
         raise ValueError(
             f"the model's intercept must be one finite number{each}, got "
             f"{intercept.tolist()}."
         )
-    intercept = np.broadcast_to(intercept, len(coef))
-    if several and positive is not None:
-        index = index_of(positive, classes)
-        coef = coef[[index]]
-        intercept = intercept[[index]]
     knows_class = classes is not None or positive is not None
-    if not several and len(coef) > 1 and knows_class:
+    if n_classes <= 2 and n > 1 and knows_class:
         # (coef, intercept) of all classes do not say to which class each row belongs.
         raise ValueError(
-            f"model separates {len(coef)} classes: pass one row, (coef[k], "
-            "intercept[k]), and its label as positive=."
+            f"model separates {n} classes: pass one row, (coef[k], intercept[k]), and "
+            "its label as positive=."
         )
-    parameters = trained_parameters(classifier)
-    return DecisionFunctions(coef, intercept, classes, parameters, names), X
+    return coef, np.broadcast_to(intercept, n)
 
 
 def _weights(classifier: Any) -> tuple[np.ndarray, np.ndarray]:

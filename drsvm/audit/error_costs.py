@@ -65,6 +65,20 @@ def envelope(costs: np.ndarray, gains: np.ndarray) -> Iterator[np.ndarray]:
         corner = following
 
 
+def largest_gains(
+    costs: np.ndarray, gains: np.ndarray, weights: np.ndarray, radii: np.ndarray
+) -> np.ndarray:
+    """Return the largest expected gain for every radius, with one option for each row.
+
+    It is the value of a knapsack over the steps of all rows' envelopes.
+    """
+    corners = np.array(list(envelope(costs, gains)))
+    paid = np.diff(np.take_along_axis(costs, corners, axis=0), axis=0, prepend=0.0)
+    won = np.diff(np.take_along_axis(gains, corners, axis=0), axis=0, prepend=0.0)
+    weights = np.tile(weights, len(corners))
+    return knapsack(paid.ravel(), won.ravel(), weights, radii)
+
+
 @dataclass(frozen=True, eq=False)
 class ErrorCosts:
     """The options of an adversary for every row, and the largest expected costs."""
@@ -113,16 +127,11 @@ class ErrorCosts:
         return np.minimum(total, self.levels[-1])
 
     def _on_average(self, radii: np.ndarray) -> np.ndarray:
-        """Return the value of a knapsack over the steps of all rows' envelopes."""
         # The first option is to do nothing.
         nothing = np.zeros_like(self.attack_costs[:1])
         costs = np.vstack([nothing, self.attack_costs])
         gains = np.broadcast_to(np.append(0.0, self.costs)[:, None], costs.shape)
-        corners = np.array(list(envelope(costs, gains)))
-        paid = np.diff(np.take_along_axis(costs, corners, axis=0), axis=0, prepend=0.0)
-        won = np.diff(np.take_along_axis(gains, corners, axis=0), axis=0, prepend=0.0)
-        weights = np.tile(self.adversary.data.weights, len(corners))
-        risks = knapsack(paid.ravel(), won.ravel(), weights, radii)
+        risks = largest_gains(costs, gains, self.adversary.data.weights, radii)
         return np.minimum(risks, self.levels[-1])
 
     def in_population(

@@ -107,17 +107,18 @@ class KernelAdversary(Adversary):
 
         Before these come the rows, by their places, whose lead over the class varies.
         """
+        data = self.data
         kernel = self.kernel
-        points = dense(kernel.scaled(self.data.X[rows]))
+        points = dense(kernel.scaled(data.X[rows]))
         values = self.function.values(points, kernel.landmarks)
         norms = self.rates / (self.function.lipschitz * self.stretch)
-        for label in range(len(kernel.coef)):
+        for label in range(len(data.coef)):
             some = np.flatnonzero(norms[codes, label] > 0.0)
             own = codes[some]
-            terms = values[some] * (kernel.coef[own] - kernel.coef[label])
+            terms = values[some] * (data.coef[own] - data.coef[label])
             gradients = self.function.gradients(points[some], kernel.landmarks, terms)
             slopes = np.linalg.norm(gradients, axis=1)
-            offsets = kernel.intercept[own] - kernel.intercept[label]
+            offsets = data.intercept[own] - data.intercept[label]
             yield some, (terms.sum(axis=1), slopes, norms[own, label], offsets)
 
     def hinge_risks(self, radii: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Plots in the style of scikit-learn: displays hold numbers, `plot(ax=None)` draws them.
+"""Plots in the style of scikit-learn: displays hold numbers, `plot(ax)` draws them.
 
 matplotlib draws them. After `plot`, every display has its axes in `ax_` and its figure
 in `figure_`. The colours are those of Okabe and Ito, which are distinguishable with any
