@@ -11,13 +11,9 @@ from sklearn.metrics import accuracy_score
 from drsvm.audit.model_layers import last_step, transformed
 from drsvm.estimators.other_radii import fitted_at, radii_to_try
 from drsvm.plotting.style import (
-    BLUE,
     FAINT,
-    GREEN,
-    GREY,
     Display,
     GivenAxes,
-    Look,
     Panel,
     axes_for,
     legend_below,
@@ -33,10 +29,6 @@ from drsvm.utils.clock import TimeLimit
 HELD_OUT = "held-out data"
 # Number of features without a name that are drawn in grey
 MOST_OTHERS = 200
-SCORE_STYLES: list[Look] = [
-    {"color": GREEN, "linestyle": ":"},
-    {"color": BLUE, "linestyle": "-"},
-]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -282,17 +274,11 @@ class RadiusPathDisplay(Display):
             # 0.01 is read faster than a power of ten.
             ax.xaxis.set_major_formatter("{x:g}")
         ax.set_xlabel("radius")
-        mark_radius(ax, self.radius)
+        if self.radius is not None:
+            mark_radius(ax, self.radius)
         best = self.best_radius
         if best is not None:
-            ax.axvline(
-                best,
-                color=GREY,
-                linewidth=1.2,
-                linestyle=(0, (4, 2)),
-                zorder=1,
-                label=f"highest on {HELD_OUT}: {best:.3g}",
-            )
+            mark_radius(ax, best, f"highest on {HELD_OUT}: {best:.3g}", "--")
         legend_below(ax, ncols=2)
 
     def _draw_weights(self, ax: Panel, n_named: int) -> None:
@@ -313,9 +299,7 @@ class RadiusPathDisplay(Display):
         ax.set_ylabel("weight")
 
     def _draw_scores(self, ax: Panel) -> None:
-        looks = SCORE_STYLES
-        if len(self.scores) > len(looks):
-            looks = line_styles(len(self.scores))
-        for (name, values), look in zip(self.scores.items(), looks, strict=False):
-            ax.plot(self.radii, values, label=name, **{**look, "linewidth": 2.0})
+        looks = line_styles(len(self.scores))
+        for (name, values), look in zip(self.scores.items(), looks, strict=True):
+            ax.plot(self.radii, values, label=name, **look)
         ax.set_ylabel(self.score_name)

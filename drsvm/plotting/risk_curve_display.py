@@ -205,7 +205,8 @@ class RiskCurveDisplay(Display):
         ends = [float(np.max(risks)) for risks in (self.bounds or self.risks).values()]
         ax.set_ylim(0.0, 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3)))
         ax.margins(x=0.01)
-        mark_radius(ax, self.radius)
+        if self.radius is not None:
+            mark_radius(ax, self.radius)
         legend_below(ax, ncols=2)
 
 

@@ -139,10 +139,13 @@ def title(ax: Panel, text: str) -> None:
     ax.set_title(text, loc="left", fontsize="medium")
 
 
-def mark_radius(ax: Panel, radius: float | None) -> None:
-    """Mark the radius that a classifier was trained with."""
-    if radius is not None:
-        ax.axvline(radius, color=GREY, linewidth=1.2, zorder=1, label="training radius")
+def mark_radius(
+    ax: Panel, radius: float, name: str = "training radius", stroke: str = "-"
+) -> None:
+    """Mark a radius by a vertical line."""
+    ax.axvline(
+        radius, color=GREY, linewidth=1.2, linestyle=stroke, zorder=1, label=name
+    )
 
 
 def legend_below(ax: Panel, ncols: int) -> None:

@@ -55,20 +55,16 @@ def contents(
         points[:, 1] = random.uniform(-JITTER, JITTER, len(shown))
         plane = replace(plane, labels=(plane.labels[0], "(random jitter)"))
 
+    groups, class_names = _groups(distribution, positive)
     # Labels after flips, also where only a part of a row is flipped
     flipped = distribution.flipped
     rows = distribution.rows[flipped]
     new_codes = data.codes.copy()
     new_codes[rows] = distribution._codes[flipped]
     # The mass that is flipped from class to class
-    n_classes = len(data.classes)
-    flips = np.zeros((n_classes, n_classes))
-    before_and_after = (data.codes[rows], distribution._codes[flipped])
+    flips = np.zeros((len(class_names), len(class_names)))
+    before_and_after = (groups[data.codes[rows]], groups[new_codes[rows]])
     np.add.at(flips, before_and_after, distribution.mass[flipped])
-    groups, class_names = _groups(distribution, flips, positive)
-    n_groups = groups.max() + 1
-    grouped_flips = np.zeros((n_groups, n_groups))
-    np.add.at(grouped_flips, (groups[:, None], groups[None, :]), flips)
 
     moved_rows, atoms, n_moved = _shown_moves(distribution, shown, random)
     start = points[moved_rows]
@@ -81,7 +77,7 @@ def contents(
         "positive": groups[data.codes[shown]],
         "flipped": new_codes[shown] != data.codes[shown],
         "flipped_to": groups[new_codes[shown]],
-        "flips": grouped_flips,
+        "flips": flips,
         "moved_from": start,
         "moved_to": end,
         "moved_labels": groups[distribution._codes[atoms]],
@@ -102,17 +98,11 @@ def _shown_rows(
     rows = np.flatnonzero(distribution._data.weights > 0)
     if len(rows) <= max_points:
         return rows
-    rows = random.choice(rows, max_points, replace=False)
     is_concerned = distribution.flipped | (distribution.shift > 0)
     concerned = np.unique(distribution.rows[is_concerned])
-    # Rows that nothing happens to make room for some of the others.
-    missing = np.setdiff1d(concerned, rows)
-    replaceable = np.flatnonzero(~np.isin(rows, concerned))
-    n_shown = len(rows) - len(replaceable)
-    n_wanted = max(min(MOST_ARROWS, max_points // 2) - n_shown, 0)
-    added = random.permutation(missing)[:n_wanted]
-    rows[replaceable[: len(added)]] = added
-    return np.sort(rows)
+    some = random.permutation(concerned)[: min(MOST_ARROWS, max_points // 2)]
+    others = random.permutation(np.setdiff1d(rows, some))[: max_points - len(some)]
+    return np.sort(np.append(some, others))
 
 
 def _shown_moves(
@@ -133,7 +123,7 @@ def _shown_moves(
 
 
 def _groups(
-    distribution: WorstCaseDistribution, flips: np.ndarray, positive: object
+    distribution: WorstCaseDistribution, positive: object
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return the place of every class among the names to show, and these.
 
@@ -148,12 +138,18 @@ def _groups(
     n_others = len(names) - MOST_NAMED
     if n_others < 2:
         return np.arange(len(names)), tuple(names)
-    moved = distribution.shift > 0
-    codes = distribution._codes[moved]
-    active = flips.sum(axis=0) + flips.sum(axis=1)
-    active += np.bincount(codes, distribution.mass[moved], minlength=len(names))
-    # Of equally active classes, the larger one has a name.
-    active += 1e-9 * np.bincount(data.codes, data.weights, minlength=len(names))
+    # The mass of each class that is moved, or flipped to it or from it. Of equally
+    # active classes, the larger one has a name.
+    flipped = np.where(distribution.flipped, distribution.mass, 0.0)
+    moved = np.where(distribution.shift > 0, distribution.mass, 0.0)
+    masses = (
+        (data.codes[distribution.rows], flipped),
+        (distribution._codes, flipped + moved),
+        (data.codes, 1e-9 * data.weights),
+    )
+    active = np.zeros(len(names))
+    for codes, mass in masses:
+        active += np.bincount(codes, mass, minlength=len(names))
     named = np.sort(np.argsort(-active, kind="stable")[:MOST_NAMED])
     groups = np.full(len(names), MOST_NAMED)
     groups[named] = np.arange(MOST_NAMED)
@@ -182,7 +178,7 @@ def _plane(
     if data.X.shape[1] == 2:
         plane = plane_for(means, coef[0], intercept[0], feature_names)
         return replace(plane, normal=coef, offset=intercept)
-    if not (distribution.shift > 0).any() or distribution._pair is None:
+    if not (distribution.shift > 0).any():
         # Nothing moves: two principal components
         labels = (
             "class means, first principal component",
@@ -221,11 +217,11 @@ def plane_for(
         labels = (str(across), str(up))
         return Plane(np.eye(2), np.zeros(2), coef.copy(), intercept, labels)
     if not coef.any():
-        first = _widest_direction(X, [])
-        axes = np.stack([first, _widest_direction(X, [first])])
+        first = _widest_direction(X, coef)
+        axes = np.stack([first, _widest_direction(X, first)])
         labels = ("first principal component", "second principal component")
         return Plane(axes, np.zeros(2), np.zeros(2), intercept, labels)
-    up = _widest_direction(X, [coef / euclidean(coef)])
+    up = _widest_direction(X, coef / euclidean(coef))
     return Plane(
         axes=np.stack([coef, up]),
         origin=np.array([intercept, 0.0]),
@@ -235,8 +231,8 @@ def plane_for(
     )
 
 
-def _widest_direction(X: Matrix, excluded: list[np.ndarray]) -> np.ndarray:
-    """Return the first principal component in the complement of unit vectors.
+def _widest_direction(X: Matrix, excluded: np.ndarray) -> np.ndarray:
+    """Return the first principal component orthogonal to a unit vector, or to 0.
 
     It is 0 if there is no variance.
     """
@@ -245,16 +241,13 @@ def _widest_direction(X: Matrix, excluded: list[np.ndarray]) -> np.ndarray:
     X = X[some].astype(np.float64)
     # The component is a sum of rows, and the products of rows are few, however many
     # columns there are.
-    products = dense(X @ X.T)
-    for direction in excluded:
-        along = X @ direction
-        products = products - np.outer(along, along)
+    along = X @ excluded
+    products = dense(X @ X.T) - np.outer(along, along)
     means = products.mean(axis=0)
     centred = products - means - means[:, None] + products.mean()
     loads = np.linalg.eigh(centred)[1][:, -1]
     widest = X.T @ (loads - loads.mean())
-    for direction in excluded:
-        widest = widest - direction * (direction @ widest)
+    widest = widest - excluded * (excluded @ widest)
     size = euclidean(widest)
     if size <= 1e-7 * max(1.0, np.sqrt(products.trace())):
         # Nothing but rounding errors
@@ -280,7 +273,7 @@ def describe(distribution: WorstCaseDistribution) -> str:
     else:
         text += ", a tiny mass moved very far"
     classes = distribution._data.classes.tolist()
-    if len(classes) == 2 or distribution._pair is None:
+    if len(classes) == 2:
         return text
     # Moves start at the label of what is moved.
     first, second = distribution._pair

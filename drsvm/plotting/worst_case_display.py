@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from sklearn.metrics import ConfusionMatrixDisplay
 
 from drsvm.audit.decision_values import kernel_classifier, margins_of
 from drsvm.audit.model_layers import final_classifier
@@ -39,6 +40,18 @@ GRID = 200
 # A figure this wide has room for a long title and legend; in inches
 ROOMY = 4.6
 RING: Look = {"facecolors": "none", "linewidths": 1.3}
+# Parameters of the display that may be lists
+ARRAYS = (
+    "points",
+    "positive",
+    "flipped",
+    "flipped_to",
+    "flips",
+    "moved_from",
+    "moved_to",
+    "moved_labels",
+    "normal",
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -130,13 +143,7 @@ class WorstCaseDisplay(Display):
                 f"flipped_to is required with {n_classes} classes: the class to which "
                 "each label flips."
             )
-        self.points = np.asarray(self.points)
-        self.positive = np.asarray(self.positive)
-        self.flipped = np.asarray(self.flipped)
-        self.moved_from = np.asarray(self.moved_from)
-        self.moved_to = np.asarray(self.moved_to)
-        self.normal = np.asarray(self.normal)
-        for name in ("flipped_to", "flips", "moved_labels"):
+        for name in ARRAYS:
             if getattr(self, name) is not None:
                 setattr(self, name, np.asarray(getattr(self, name)))
         for name in ("positive", "flipped_to", "moved_labels"):
@@ -234,15 +241,14 @@ class WorstCaseDisplay(Display):
         self
             Its axes are in `ax_` and `flips_ax_`, its figure in `figure_`.
         """
-        flips = self.flips
         if ax is not None:
             both = np.asarray(ax, dtype=object).size == 2
         else:
-            both = len(self.class_names) > 2 and np.any(flips)
-        if flips is not None and both:
+            both = len(self.class_names) > 2 and np.any(self.flips)
+        if both and self.flips is not None:
             self.figure_, axes = axes_for("WorstCaseDisplay", ax, 2, widths=(2.0, 1.0))
             self.ax_, self.flips_ax_ = axes
-            draw_flips(self.flips_ax_, flips, self.class_names)
+            draw_flips(self.flips_ax_, self.flips, self.class_names)
         else:
             self.figure_, (self.ax_,) = axes_for("WorstCaseDisplay", ax)
             self.flips_ax_ = None
@@ -256,11 +262,10 @@ class WorstCaseDisplay(Display):
             x, y = self.points[self.positive == place].T
             name = plain(self.class_names[place])
             ax.scatter(x, y, s=20, alpha=0.75, linewidths=0, label=name, **look)
-        if len(looks) > 2:
-            self._draw_outlines_of_flips(looks)
-        else:
-            self._draw_rings_of_flips(self.points[self.flipped], "label flipped")
-        self._draw_moves(looks)
+        if self.flipped.any():
+            self._draw_flipped_labels(looks)
+        if len(self.moved_from):
+            self._draw_moves(looks)
         self._draw_boundaries()
         (left, bottom), (right, top) = self._corners()
         ax.set(xlim=(left, right), ylim=(bottom, top))
@@ -273,25 +278,23 @@ class WorstCaseDisplay(Display):
         title(ax, self.title if roomy else self.title.replace(", ", ",\n"))
         legend_below(ax, ncols=6 if roomy else 3)
 
-    def _draw_outlines_of_flips(self, looks: list[Look]) -> None:
-        """Draw flips in colour and shape of the new label."""
-        for place, look in enumerate(looks):
-            x, y = self.points[self.flipped & (self.flipped_to == place)].T
-            new = {"marker": look["marker"], "edgecolors": look["c"]}
-            self.ax_.scatter(x, y, s=90, **new, **RING)
-        # Nothing but an entry of the legend
-        name = "label flipped (outline: new label)"
-        self._draw_rings_of_flips(np.empty((0, 2)), name)
-
-    def _draw_rings_of_flips(self, points: np.ndarray, name: str) -> None:
-        x, y = points.T
-        label = name if self.flipped.any() else None
-        self.ax_.scatter(x, y, s=70, edgecolors=INK, label=label, **RING)
+    def _draw_flipped_labels(self, looks: list[Look]) -> None:
+        """Draw a ring for each, or, of several classes, the shape of the new label."""
+        points = self.points[self.flipped]
+        name = "label flipped"
+        if self.flipped_to is not None and len(looks) > 2:
+            flipped_to = self.flipped_to[self.flipped]
+            for place, look in enumerate(looks):
+                x, y = points[flipped_to == place].T
+                new = {"marker": look["marker"], "edgecolors": look["c"]}
+                self.ax_.scatter(x, y, s=90, **new, **RING)
+            # The ring is then nothing but an entry of the legend.
+            points = points[:0]
+            name = "label flipped (outline: new label)"
+        self.ax_.scatter(*points.T, s=70, edgecolors=INK, label=name, **RING)
 
     def _draw_moves(self, looks: list[Look]) -> None:
         """Draw arrows; only lines if the moves are too short for a head."""
-        if len(self.moved_from) == 0:
-            return
         steps = self.moved_to - self.moved_from
         span = np.ptp(self.points, axis=0)
         longest = float(np.abs(steps / np.where(span > 0, span, 1.0)).max())
@@ -308,8 +311,6 @@ class WorstCaseDisplay(Display):
             width=0.0022,
             zorder=1.5,
             headwidth=5.0,
-            headlength=5.0,
-            headaxislength=4.5,
             minlength=0.0,
             minshaft=1.5,
             color=colour,
@@ -395,29 +396,20 @@ def draw_flips(ax: Panel, flips: np.ndarray, class_names: tuple[str, ...]) -> No
 
     It has a row for every class before, and a column for every class after.
     """
-    from matplotlib.colors import LinearSegmentedColormap
-
     percent = 100.0 * flips
-    colours = LinearSegmentedColormap.from_list("mass", ["#FFFFFF", BLUE])
-    # Labels that are kept have no number.
-    colours = colours.with_extremes(bad="#EEEEEE")
-    kept = (percent == 0.0) & np.eye(len(percent), dtype=bool)
-    # Darker than any cell, so that the text is legible
-    darkest = 1.6 * percent.max() or 1.0
-    ax.imshow(np.ma.masked_array(percent, kept), cmap=colours, vmin=0.0, vmax=darkest)
-    look = {"ha": "center", "va": "center", "color": INK, "fontsize": "small"}
-    for (before, after), value in np.ndenumerate(percent):
-        if value > 0.0:
-            text = f"{value:.1f}" if value >= 0.05 else "<0.1"
-            ax.text(after, before, text, **look)
     names = [plain(name, 14) for name in class_names]
-    places = range(len(names))
     # Long names would overlap.
     rotation = 90 if max(map(len, names)) * len(names) > 36 else 0
-    ax.set_xticks(places, names, fontsize="small", rotation=rotation)
-    ax.set_yticks(places, names, fontsize="small")
+    table = ConfusionMatrixDisplay(percent, display_labels=names).plot(
+        ax=ax,
+        cmap="Blues",
+        values_format=".1f",
+        colorbar=False,
+        xticks_rotation=rotation,
+        text_kw={"fontsize": "small"},
+    )
+    for text in table.text_[percent == 0.0]:
+        text.remove()
     ax.set(xlabel="label after the flip", ylabel="label before")
-    ax.tick_params(length=0)
-    ax.grid(visible=False)
-    ax.spines[:].set_color(FAINT)
+    ax.tick_params(length=0, labelsize="small")
     title(ax, "flipped labels, in % of all")
