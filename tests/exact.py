@@ -10,7 +10,7 @@ from mpmath import mpf
 from problems import NORMS, Plain
 
 from drsvm import Problem, Status
-from drsvm.certificate.dual_bound import uncharged_features
+from drsvm.certificate import uncharged_features
 
 mpmath.mp.dps = 60
 

@@ -17,7 +17,7 @@ from problems import DUAL_ORDER, NORMS, Plain
 from scipy import sparse
 
 from drsvm import Problem, Status, solve
-from drsvm.certificate.certificate import NEGLIGIBLE
+from drsvm.certificate import NEGLIGIBLE
 
 SOLVERS = (
     "auto",

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from drsvm import Problem, WassersteinSVC, solve
-from drsvm.problem.row_sums import typical_row_norm
+from drsvm.problem import typical_row_norm
 
 NORMS = (1, 2, math.inf)
 # The problem as it is stated

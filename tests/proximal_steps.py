@@ -11,7 +11,7 @@ import pytest
 from hypothesis import strategies as st
 from strategies import norm_of, numbers, powers_of_ten, vectors_of_size
 
-from drsvm.problem.norms import Norm
+from drsvm.problem import Norm
 from drsvm.solvers import proximal_step
 
 # Of the optimality conditions, relative to the size of the numbers that enter them

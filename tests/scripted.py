@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.solvers.base import Candidate, Solver, State
+from drsvm.solvers import Candidate, Solver, State
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.5, -1.0]])
 Y = np.array([1, 1, -1, -1])

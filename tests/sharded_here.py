@@ -9,10 +9,15 @@ from types import SimpleNamespace
 import numpy as np
 
 from drsvm import solve
-from drsvm.engines.sharded.chunks import Chunk, Survey
-from drsvm.engines.sharded.coordinator import Coordinator, WorkerChannel, total
-from drsvm.engines.sharded.sharded_rows import ShardedRows
-from drsvm.problem.problem import PARAMETERS, Problem
+from drsvm.engines.sharded import (
+    Chunk,
+    Coordinator,
+    ShardedRows,
+    Survey,
+    WorkerChannel,
+    total,
+)
+from drsvm.problem import PARAMETERS, Problem
 
 
 def samples(n=400, d=5, seed=0):

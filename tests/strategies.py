@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from drsvm.problem.norms import norm_for
+from drsvm.problem import norm_for
 
 NORMS = tuple(norm_for(p) for p in (math.inf, 2, 1))  # in the order q = 1, 2, ∞
 for_each_norm = pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"q={norm.q:g}")

@@ -13,8 +13,8 @@ import pytest
 from scipy import sparse
 
 import drsvm
-from drsvm.problem.kernel_functions import Precomputed
-from drsvm.solvers.base import Candidate
+from drsvm.problem import Precomputed
+from drsvm.solvers import Candidate
 
 # Fields for anything (`Any`) that hold what JSON can express
 NO_ARRAYS = {"Report.summary"}

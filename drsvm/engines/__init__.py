@@ -8,9 +8,36 @@ are. `sharded` is for rows in several places, `dask` and `gpu` for a cluster and
 graphics card.
 """
 
+from typing import TYPE_CHECKING
+
 from drsvm.problem.backends import register
+from drsvm.utils.lazy import lazy_names
 
 register(
     ("dask", "distributed"), "dask", "drsvm.engines.dask.dask_backend", "DaskBackend"
 )
 register(("cupy", "cupyx"), "gpu", "drsvm.engines.gpu.gpu_backend", "GpuBackend")
+
+# For other folders and for tests
+if TYPE_CHECKING:
+    from drsvm.engines.cpu import CpuEngine, WorkingSetEngine, engine_for, room_for
+    from drsvm.engines.dask.dask_backend import DaskBackend
+    from drsvm.engines.matrices import (
+        DENSE_FROM,
+        BlasMatrices,
+        OwnMatrices,
+        SharedMatrix,
+        WideRows,
+        in_fastest_form,
+        matrices_for,
+    )
+    from drsvm.engines.newton_matrix import Curvature, Scaling
+else:
+    _NAMES = {
+        ".cpu": "CpuEngine WorkingSetEngine engine_for room_for",
+        ".dask.dask_backend": "DaskBackend",
+        ".matrices": "BlasMatrices DENSE_FROM OwnMatrices SharedMatrix WideRows "
+        "in_fastest_form matrices_for",
+        ".newton_matrix": "Curvature Scaling",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def lazy_names(
-    package: str, names: Mapping[str, str]
+    package: str, public: Mapping[str, str], internal: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package.
 
@@ -15,18 +15,26 @@ def lazy_names(
     ----------
     package : str
         The name of the package.
-    names : mapping from str to str
+    public : mapping from str to str
         The names, separated by spaces, by the module to import them from, relative to
         the package (".problem").
+    internal : mapping from str to str, optional
+        Names for other folders and for tests, which `__all__` and `dir` leave out.
 
     Returns
     -------
     tuple
-        The two functions and the sorted names.
+        The two functions and the sorted public names.
     """
-    homes = {}
-    for module, listed in names.items():
-        homes.update(dict.fromkeys(listed.split(), module))
+
+    def by_name(names: Mapping[str, str]) -> dict[str, str]:
+        homes = {}
+        for module, listed in names.items():
+            homes.update(dict.fromkeys(listed.split(), module))
+        return homes
+
+    listed = by_name(public)
+    homes = listed | by_name(internal or {})
 
     def get(name: str) -> object:
         if name not in homes:
@@ -40,7 +48,7 @@ def lazy_names(
         special = [name for name in found if name.startswith("__")]
         return sorted({*found["__all__"], *special})
 
-    return get, list_names, sorted(homes)
+    return get, list_names, sorted(listed)
 
 
 def optional(module: str, purpose: str, *packages: str, remark: str = "") -> ModuleType:

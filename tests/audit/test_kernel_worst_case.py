@@ -22,8 +22,7 @@ from drsvm import (
     worst_case_risk,
 )
 from drsvm.audit import attacked_risk
-from drsvm.problem.kernel_classifier import KernelClassifier
-from drsvm.problem.kernel_functions import Rbf
+from drsvm.problem import KernelClassifier, Rbf
 
 LOSSES = ("hinge", "zero-one")
 

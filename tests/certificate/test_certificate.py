@@ -12,10 +12,13 @@ from scipy import sparse
 from thorough import examples
 
 from drsvm import Problem, certify, solve
-from drsvm.certificate.certificate import dual_point, primal_point
-from drsvm.certificate.dual_bound import best_dual_scaling
-from drsvm.certificate.multipliers import clipped_multipliers
-from drsvm.problem.row_sums import typical_row_norm
+from drsvm.certificate import (
+    best_dual_scaling,
+    clipped_multipliers,
+    dual_point,
+    primal_point,
+)
+from drsvm.problem import typical_row_norm
 from drsvm.utils.compensated_sums import compensated_transposed_dot
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]])

@@ -13,9 +13,9 @@ from drsvm import Problem
 from drsvm.compiled.compiling import compiled
 from drsvm.compiled.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.compiled.single_sample_prox import LINES, ProximalStep
-from drsvm.problem.norms import norm_for
-from drsvm.solvers.paper.incremental.epochs import Epochs
-from drsvm.solvers.paper.proximal_steps import proximal_step
+from drsvm.problem import norm_for
+from drsvm.solvers import proximal_step
+from drsvm.solvers.paper.incremental import Epochs
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 

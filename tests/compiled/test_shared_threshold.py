@@ -10,7 +10,7 @@ from drsvm.compiled import epigraph
 from drsvm.compiled.proximal_epochs import Iterate, Terms, proximal_epoch_l1
 from drsvm.compiled.row_access import Rows
 from drsvm.compiled.subgradient_epochs import subgradient_epoch_l1
-from drsvm.solvers.paper.proximal_steps import proximal_step
+from drsvm.solvers import proximal_step
 
 
 def random_epoch(seed, extreme=False):

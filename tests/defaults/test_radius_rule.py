@@ -13,7 +13,7 @@ from thorough import examples
 from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
 from drsvm.defaults import radius_rule
 from drsvm.defaults.radius_rule import Spread, chance_gradient, chance_of_active
-from drsvm.problem.row_sums import gradient_variances, typical_row_norm
+from drsvm.problem import gradient_variances, typical_row_norm
 from drsvm.utils.clock import TimeLimit
 
 TRUSTED = {"flip_cost": np.inf, "fit_intercept": True}

@@ -11,8 +11,7 @@ from sharded_here import check, samples, sharded_problem
 from thorough import for_each
 
 from drsvm import Problem
-from drsvm.engines.sharded import quantiles
-from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, Histogram, crossing
+from drsvm.engines.sharded import MASS, MOMENT, Bins, Histogram, crossing, quantiles
 
 DATA = samples()
 

@@ -13,8 +13,7 @@ import drsvm.engines.cpu as cpu
 from drsvm import Problem
 from drsvm.compiled import interior_point_sample as kernel
 from drsvm.compiled.step_rules import TIE
-from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.matrices import WideRows, matrices_for
+from drsvm.engines import CpuEngine, WideRows, matrices_for
 
 TARGET = 0.004
 

@@ -8,8 +8,8 @@ import pytest
 from instances import well_conditioned_instance
 
 from drsvm import Problem, solve
-from drsvm.engines.cpu import CpuEngine, WorkingSetEngine, room_for
-from drsvm.problem.memory_rows import is_mapped
+from drsvm.engines import CpuEngine, WorkingSetEngine, room_for
+from drsvm.problem import is_mapped
 from drsvm.solvers import InteriorPoint
 
 

@@ -11,15 +11,15 @@ from sharded_here import check
 from thorough import for_each, unless_long
 
 from drsvm import Problem, measure_shift, solve, worst_case_risk
-from drsvm.problem.row_sums import gradient_of_classes
+from drsvm.problem import gradient_of_classes
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
+from drsvm.engines import DaskBackend
 from drsvm.engines.dask import dask_coordinator as dask_coordinator  # noqa: E402
 from drsvm.engines.dask import dask_worker as dask_worker  # noqa: E402
-from drsvm.engines.dask.dask_backend import DaskBackend  # noqa: E402
 from tests.cluster import BALL, CUTS, D, N, both, new_cluster, on_cluster, samples  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster

@@ -8,7 +8,7 @@ import pytest
 from thorough import unless_long
 
 from drsvm import Problem, Status, solve
-from drsvm.problem.rows import RowsLost
+from drsvm.problem import RowsLost
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")

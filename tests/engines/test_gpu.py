@@ -23,13 +23,20 @@ from drsvm import (
     solve,
     worst_case_risk,
 )
+from drsvm.engines.gpu import GpuError, cupy
 from drsvm.engines.gpu import gpu_backend as backend
 from drsvm.engines.gpu import gpu_engine as engine
 from drsvm.engines.gpu import gpu_rows as gpu_rows
-from drsvm.engines.gpu.device import GpuError, cupy
-from drsvm.problem.backends import ForGpu, to_numpy
-from drsvm.problem.feature_space import in_feature_space, rows_of_functions
-from drsvm.problem.kernel_functions import Laplacian, Linear, Polynomial, Rbf
+from drsvm.problem import (
+    ForGpu,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Rbf,
+    in_feature_space,
+    rows_of_functions,
+    to_numpy,
+)
 
 pytestmark = pytest.mark.gpu
 

@@ -8,10 +8,10 @@ from thorough import unless_long
 import drsvm.engines.cpu as cpu
 import drsvm.engines.matrices as matrices
 from drsvm import Problem
-from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.matrices import (
+from drsvm.engines import (
     DENSE_FROM,
     BlasMatrices,
+    CpuEngine,
     OwnMatrices,
     SharedMatrix,
     WideRows,

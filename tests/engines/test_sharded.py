@@ -14,15 +14,13 @@ from sharded_here import check, samples, sharded, sharded_problem
 from thorough import examples, for_each, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.certificate.certificate import dual_point
-from drsvm.engines.cpu import CpuEngine, engine_for
-from drsvm.problem.risk import (
-    typical_flip_cost,
-    worst_case_error,
-    worst_case_hinge,
-)
-from drsvm.problem.row_sums import (
+from drsvm.certificate import dual_point
+from drsvm.engines import CpuEngine, engine_for
+from drsvm.problem import (
+    RowsLost,
     column_moments,
+    draw_by_class,
+    draw_sample,
     flip_costs_of_classes,
     flips_pay,
     gradient_of_classes,
@@ -30,10 +28,11 @@ from drsvm.problem.row_sums import (
     masses_by_flip_cost,
     masses_of_classes,
     range_of_decisions,
+    typical_flip_cost,
     typical_row_norm,
+    worst_case_error,
+    worst_case_hinge,
 )
-from drsvm.problem.rows import RowsLost
-from drsvm.problem.sampling import draw_by_class, draw_sample
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from drsvm import WassersteinKernelSVC, WassersteinSVC
 from drsvm.compiled import interior_point_sample as interior_point
 from drsvm.compiled.interior_point_passes import Step
 from drsvm.compiled.interior_point_sample import Tile
-from drsvm.engines.gpu import device
-from drsvm.engines.gpu.cuda_translation import samples_source
+from drsvm.engines.gpu import device, samples_source
 
 LOOP = """
 #define __device__

@@ -34,7 +34,7 @@ from drsvm import (
     worst_case_risk,
 )
 from drsvm.report import make_report
-from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
+from drsvm.solvers import InteriorPoint
 from drsvm.utils import progress
 
 CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")

@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 from thorough import unless_long
 
 from drsvm import Problem, WassersteinKernelSVC, WassersteinSVC
-from drsvm.certificate.certificate import certify
-from drsvm.problem.row_sums import column_moments
+from drsvm.certificate import certify
+from drsvm.problem import column_moments
 from drsvm.solvers import base
 
 LIMITS = {1e-5: 1e-2, 1e-6: 1e-3, 1e-8: 1e-4}

@@ -7,8 +7,7 @@ from thorough import unless_long
 
 from drsvm import Problem, WassersteinSVC, certify, radius_max, radius_path, solve
 from drsvm.engines import cpu
-from drsvm.problem import memory_rows
-from drsvm.problem.memory_rows import RowView, in_memory, is_mapped, must_stay
+from drsvm.problem import RowView, in_memory, is_mapped, memory_rows, must_stay
 
 
 @pytest.fixture

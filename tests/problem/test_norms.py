@@ -20,7 +20,7 @@ from strategies import (
 )
 
 from drsvm.compiled import epigraph, geometry
-from drsvm.problem.norms import Norm, euclidean, norm_for
+from drsvm.problem import Norm, euclidean, norm_for
 
 BOTH_SIGNS_AND_ZERO = np.array([3.0, -4.0, 0.0])
 

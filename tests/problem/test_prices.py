@@ -11,9 +11,8 @@ from problems import classifiers, generator, problems
 from thorough import for_each
 
 from drsvm import Problem, certify, worst_case_distribution, worst_case_risk
-from drsvm.certificate.certificate import dual_point, primal_point
-from drsvm.certificate.dual_bound import best_dual_scaling
-from drsvm.problem.norms import norm_for
+from drsvm.certificate import best_dual_scaling, dual_point, primal_point
+from drsvm.problem import norm_for
 
 NORMS = (1, 2, math.inf)
 KINDS = ("rows", "features", "intercept", "signs", "all")

@@ -13,7 +13,7 @@ from problems import NORMS, Plain, classifiers, problems
 from scipy import sparse
 
 from drsvm import Problem
-from drsvm.problem.row_sums import typical_row_norm
+from drsvm.problem import typical_row_norm
 
 X = np.array(
     [

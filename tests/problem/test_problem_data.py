@@ -11,7 +11,7 @@ from problems import NORMS, Plain, classifiers, problems
 from scipy import sparse
 
 from drsvm import Problem, solve
-from drsvm.problem.row_sums import typical_row_norm
+from drsvm.problem import typical_row_norm
 from drsvm.utils import parallel
 
 X = np.array(

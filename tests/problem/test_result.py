@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from drsvm import Problem, Result, Status, solve
-from drsvm.problem.result import History, Progress, Results
+from drsvm.problem import History, Progress, Results
 
 X = np.array([[1.0, 0.2], [0.3, 1.0], [-1.0, 0.0], [0.5, -1.0], [0.1, 0.1]])
 Y = ["good", "good", "bad", "bad", "bad"]

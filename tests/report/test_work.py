@@ -14,7 +14,7 @@ from drsvm import (
     radius_max,
     worst_case_risk,
 )
-from drsvm.problem.problem import Problem
+from drsvm.problem import Problem
 from drsvm.report.computations import analyse
 from drsvm.report.inputs import Given
 from drsvm.report.page import document, next_step, plain_words

@@ -6,7 +6,7 @@ from exact import exact_bound, exact_objective
 from thorough import unless_long
 
 from drsvm import certify, solve
-from drsvm.problem.risk import by_row
+from drsvm.problem import by_row
 
 HARD = (38, 239, 260, 356, 508, 882, 1606, 1677, 2416, 2724)
 """Seeds of problems in which sums over rows of very different sizes lose the digits that matter."""

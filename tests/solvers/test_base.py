@@ -7,7 +7,7 @@ import pytest
 from scripted import BAD, BALL, GOOD, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, solve
-from drsvm.solvers.base import DelegatingState, Limits, Solver, share_of_way
+from drsvm.solvers import DelegatingState, Limits, Solver, share_of_way
 from drsvm.utils.clock import TimeLimit
 
 

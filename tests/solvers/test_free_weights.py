@@ -9,8 +9,8 @@ from extremes import SOLVERS
 from thorough import LONG
 
 from drsvm import Problem, Status, WassersteinSVC, solve
-from drsvm.certificate.certificate import dual_point
-from drsvm.solvers.selection import make_solver
+from drsvm.certificate import dual_point
+from drsvm.solvers import make_solver
 
 # In the last, exact zeros are not
 SEEDS = range(10_000, 15_000, 10) if LONG else (10_000, 13_650)

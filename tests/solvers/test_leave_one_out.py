@@ -10,7 +10,7 @@ from scipy import sparse
 from thorough import examples
 
 from drsvm import Problem, solve
-from drsvm.solvers.leave_one_out import MAX_FEATURES, can_leave_out, decisions_without
+from drsvm.solvers import MAX_FEATURES, can_leave_out, decisions_without
 
 NORMS = (1, 2, math.inf)
 BALL = {"radius": 0.05, "l2": 0.05, "flip_cost": math.inf, "fit_intercept": True}

@@ -7,7 +7,7 @@ import pytest
 from scripted import BAD, BALL, GOOD, ScriptedState, X, Y, scripted, value
 
 from drsvm import Problem, Status, solve
-from drsvm.solvers.base import Candidate
+from drsvm.solvers import Candidate
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from scripted import (
 
 import drsvm.utils.clock
 from drsvm import Problem, Status, solve
-from drsvm.certificate.certificate import DualPoint
-from drsvm.solvers.base import POLISHED, Candidate
+from drsvm.certificate import DualPoint
+from drsvm.solvers import POLISHED, Candidate
 from drsvm.utils import parallel
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import stage

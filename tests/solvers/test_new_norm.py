@@ -8,7 +8,7 @@ from documents import blocks_of
 from instances import well_conditioned_instance
 
 from drsvm import solve, worst_case_distribution, worst_case_risk
-from drsvm.problem.norms import L2
+from drsvm.problem import L2
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending.rst"
 PRICES = {"feature_cost": [0.5, 2.0, np.inf, 1.0], "intercept_cost": 3.0}

@@ -7,11 +7,14 @@ import pytest
 from scripted import BALL, GOOD, Scripted, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, auto_radius, certify, radius_max, radius_path, solve
-from drsvm.solvers import make_solver, solver_names
-from drsvm.solvers.base import Solver
-from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinate
-from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
-from drsvm.solvers.selection import choose
+from drsvm.solvers import (
+    DualCoordinate,
+    InteriorPoint,
+    Solver,
+    choose,
+    make_solver,
+    solver_names,
+)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from instances import sparse_problem, well_conditioned_instance
 
 import drsvm.solvers.selection as selection
 from drsvm import radius_path, solve
-from drsvm.solvers.selection import choose
+from drsvm.solvers import choose
 
 
 def test_auto_picks_the_interior_point():

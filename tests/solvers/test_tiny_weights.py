@@ -8,9 +8,8 @@ from problems import Plain, classifiers, problems
 from thorough import examples, for_each
 
 from drsvm import Problem, Status, radius_max, solve
-from drsvm.certificate.certificate import primal_point
-from drsvm.solvers import loop
-from drsvm.solvers.tiny_weights import without_rounding
+from drsvm.certificate import primal_point
+from drsvm.solvers import loop, without_rounding
 
 
 @pytest.fixture

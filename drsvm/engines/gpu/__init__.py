@@ -5,3 +5,18 @@ is for too many rows, and `gpu_engine` is the interior point. `cuda_kernels` com
 `kernels.cu`, which has sums and products, together with the mathematics of a sample, to
 which `cuda_translation` gives the form of C++.
 """
+
+from typing import TYPE_CHECKING
+
+from drsvm.utils.lazy import lazy_names
+
+# For other folders and for tests
+if TYPE_CHECKING:
+    from drsvm.engines.gpu.cuda_translation import samples_source
+    from drsvm.engines.gpu.device import GpuError, cupy
+else:
+    _NAMES = {
+        ".cuda_translation": "samples_source",
+        ".device": "GpuError cupy",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -6,3 +6,22 @@ through a `coordinator`, which has the log of every run, so that a lost shard ca
 it, and opens channels to single workers. Vectors stay in the shards, `quantiles` finds
 quantiles by histograms, and `chunks` checks data chunk by chunk.
 """
+
+from typing import TYPE_CHECKING
+
+from drsvm.utils.lazy import lazy_names
+
+# For other folders and for tests
+if TYPE_CHECKING:
+    from drsvm.engines.sharded.chunks import Chunk, Survey
+    from drsvm.engines.sharded.coordinator import Coordinator, WorkerChannel, total
+    from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, Histogram, crossing
+    from drsvm.engines.sharded.sharded_rows import ShardedRows
+else:
+    _NAMES = {
+        ".chunks": "Chunk Survey",
+        ".coordinator": "Coordinator WorkerChannel total",
+        ".quantiles": "Bins Histogram MASS MOMENT crossing",
+        ".sharded_rows": "ShardedRows",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -14,3 +14,41 @@ in compiled code if there are few rows, `working_set` leaves out rows that need 
 iterations, `starts` finds a first point, `cones` is the norm with costs and signs,
 `newton` is the linear system.
 """
+
+from typing import TYPE_CHECKING
+
+from drsvm.utils.lazy import lazy_names
+
+# For other folders and for tests
+if TYPE_CHECKING:
+    from drsvm.solvers.interior_point.cones import cone_at
+    from drsvm.solvers.interior_point.newton import (
+        TallSystem,
+        WideSystem,
+        newton_system,
+        solve_system,
+    )
+    from drsvm.solvers.interior_point.small import SmallState
+    from drsvm.solvers.interior_point.starts import (
+        SUBSET,
+        cold_starts,
+        rows_to_begin_with,
+        start_at,
+    )
+    from drsvm.solvers.interior_point.state import InteriorPointState
+    from drsvm.solvers.interior_point.working_set import (
+        Estimate,
+        WorkingSetRun,
+        WorkingSetState,
+        pieces_at,
+    )
+else:
+    _NAMES = {
+        ".cones": "cone_at",
+        ".newton": "TallSystem WideSystem newton_system solve_system",
+        ".small": "SmallState",
+        ".starts": "SUBSET cold_starts rows_to_begin_with start_at",
+        ".state": "InteriorPointState",
+        ".working_set": "Estimate WorkingSetRun WorkingSetState pieces_at",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

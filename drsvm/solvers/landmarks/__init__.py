@@ -1,1 +1,16 @@
 """Kernel problems: `solver` proves the full problem in a growing `span` of functions, or works without proof."""
+
+from typing import TYPE_CHECKING
+
+from drsvm.utils.lazy import lazy_names
+
+# For other folders and for tests
+if TYPE_CHECKING:
+    from drsvm.solvers.landmarks.landmark_solver import linear_problems
+    from drsvm.solvers.landmarks.span import Span
+else:
+    _NAMES = {
+        ".landmark_solver": "linear_problems",
+        ".span": "Span",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

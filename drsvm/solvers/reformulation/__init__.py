@@ -5,3 +5,18 @@ for methods without cones, `constant` has the optimum where flips cost nothing,
 `fallback` goes on with another solver. Columns far from 0 are shifted, too
 (`problem/centring.py`).
 """
+
+from typing import TYPE_CHECKING
+
+from drsvm.utils.lazy import lazy_names
+
+# For other folders and for tests
+if TYPE_CHECKING:
+    from drsvm.solvers.reformulation.priced_columns import PricedColumns, with_constant
+    from drsvm.solvers.reformulation.span_of_rows import SpanOfRows, in_span_of_rows
+else:
+    _NAMES = {
+        ".priced_columns": "PricedColumns with_constant",
+        ".span_of_rows": "SpanOfRows in_span_of_rows",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

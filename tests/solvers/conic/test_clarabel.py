@@ -12,7 +12,7 @@ import pytest
 from problems import random_rows
 
 from drsvm import Problem, Status, solve
-from drsvm.solvers.conic.conic_solver import postponed_interrupt
+from drsvm.solvers import postponed_interrupt
 
 TWO_ROWS = [[1.0], [-1.0]], [1, -1]
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from thorough import examples, for_each
 
 from drsvm import Problem, Status, solve
-from drsvm.solvers.conic.conic_solver import build_model
+from drsvm.solvers import build_model
 
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from _formulations import cvxpy_model

@@ -15,11 +15,8 @@ from thorough import for_each, unless_long
 
 from drsvm import Problem, Status, certify, radius_path, solve
 from drsvm.problem import memory_rows
-from drsvm.solvers.base import check_limits
-from drsvm.solvers.dual_coordinate.dual_coordinate_solver import (
-    DualCoordinate,
-    DualCoordinateState,
-)
+from drsvm.solvers import DualCoordinate, check_limits
+from drsvm.solvers.dual_coordinate import DualCoordinateState
 from drsvm.utils import parallel
 
 FLIP_COSTS = (0.3, 1.0, math.inf)

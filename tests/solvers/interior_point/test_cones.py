@@ -11,8 +11,8 @@ from scipy.linalg import sqrtm
 from drsvm import Problem
 from drsvm.compiled import cones as kernel
 from drsvm.compiled.cones import CORRECTION, D_DUAL, D_SLACK, DUAL, PUSH, RATIO, SLACK
-from drsvm.problem.norms import norm_for
-from drsvm.solvers.interior_point.cones import cone_at
+from drsvm.problem import norm_for
+from drsvm.solvers.interior_point import cone_at
 
 for_each_cone = pytest.mark.parametrize("p", [1, 2, math.inf])
 for_each_size = pytest.mark.parametrize("d", [1, 2, 7])

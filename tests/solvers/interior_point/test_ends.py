@@ -11,8 +11,8 @@ from problems import NORMS
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from drsvm import Status, solve
-from drsvm.engines.cpu import CpuEngine
-from drsvm.solvers.interior_point.state import InteriorPointState
+from drsvm.engines import CpuEngine
+from drsvm.solvers.interior_point import InteriorPointState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 

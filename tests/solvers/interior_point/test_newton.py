@@ -8,13 +8,12 @@ import pytest
 from scipy import linalg, sparse
 
 from drsvm import Problem
-from drsvm.engines.matrices import WideRows
-from drsvm.engines.newton_matrix import Curvature, Scaling
-from drsvm.problem.norms import norm_for
-from drsvm.solvers.interior_point.cones import cone_at
-from drsvm.solvers.interior_point.newton import (
+from drsvm.engines import Curvature, Scaling, WideRows
+from drsvm.problem import norm_for
+from drsvm.solvers.interior_point import (
     TallSystem,
     WideSystem,
+    cone_at,
     newton_system,
     solve_system,
 )

@@ -11,7 +11,7 @@ from thorough import unless_long
 
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, radius_max, radius_path, solve
-from drsvm.problem.centring import offset_of_far_columns
+from drsvm.problem import offset_of_far_columns
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 

@@ -12,10 +12,8 @@ from thorough import for_each, unless_long
 
 from drsvm import Problem, Status, solve
 from drsvm.compiled import small_interior_point as small_run
-from drsvm.solvers.base import check_limits
-from drsvm.solvers.interior_point import newton, small
-from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
-from drsvm.solvers.interior_point.small import SmallState
+from drsvm.solvers import InteriorPoint, check_limits
+from drsvm.solvers.interior_point import SmallState, newton, small
 
 ROWS = 150
 FEATURES = 6

@@ -12,9 +12,9 @@ from thorough import LONG, unless_long
 
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, Status, solve
-from drsvm.problem.sampling import draw_rows
-from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
-from drsvm.solvers.interior_point.starts import SUBSET
+from drsvm.problem import draw_rows
+from drsvm.solvers import InteriorPoint
+from drsvm.solvers.interior_point import SUBSET
 
 # The norm of the shifts for each norm q of the weights
 SHIFT_NORMS = {

@@ -8,9 +8,9 @@ from instances import well_conditioned_instance
 from problems import NORMS
 
 from drsvm import Problem, Status, solve
-from drsvm.problem.sampling import draw_rows
-from drsvm.solvers.base import Candidate
-from drsvm.solvers.interior_point.starts import (
+from drsvm.problem import draw_rows
+from drsvm.solvers import Candidate
+from drsvm.solvers.interior_point import (
     SUBSET,
     cold_starts,
     rows_to_begin_with,

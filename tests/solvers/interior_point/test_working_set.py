@@ -12,16 +12,15 @@ from problems import NORMS
 from thorough import examples
 
 from drsvm import Problem, Status, radius_path, solve
-from drsvm.problem.risk import losses
-from drsvm.problem.row_sums import typical_row_norm
-from drsvm.solvers.base import EVERY_CAPABILITY, Solver
-from drsvm.solvers.interior_point import working_set
-from drsvm.solvers.interior_point.state import InteriorPointState
-from drsvm.solvers.interior_point.working_set import (
+from drsvm.problem import losses, typical_row_norm
+from drsvm.solvers import EVERY_CAPABILITY, Solver
+from drsvm.solvers.interior_point import (
     Estimate,
+    InteriorPointState,
     WorkingSetRun,
     WorkingSetState,
     pieces_at,
+    working_set,
 )
 from drsvm.utils.progress import stage
 

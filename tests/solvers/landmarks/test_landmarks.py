@@ -11,18 +11,18 @@ from sklearn.kernel_approximation import Nystroem
 from thorough import for_each
 
 from drsvm import Problem, certify, radius_max, solve
-from drsvm.problem.feature_space import in_feature_space
-from drsvm.problem.kernel_functions import (
+from drsvm.problem import (
     Given,
+    KernelRows,
     Laplacian,
     Linear,
     Polynomial,
     Precomputed,
     Rbf,
+    in_feature_space,
 )
-from drsvm.problem.kernel_rows import KernelRows
+from drsvm.solvers.landmarks import Span
 from drsvm.solvers.landmarks import landmark_solver as solver
-from drsvm.solvers.landmarks.span import Span
 from drsvm.utils.clock import TimeLimit
 
 FUNCTIONS = {

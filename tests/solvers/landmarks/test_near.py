@@ -7,9 +7,8 @@ import pytest
 
 from drsvm import Problem, solve
 from drsvm.defaults.out_of_fold import out_of_fold
-from drsvm.problem.feature_space import in_feature_space
-from drsvm.problem.kernel_functions import Rbf
-from drsvm.solvers.landmarks.landmark_solver import linear_problems
+from drsvm.problem import Rbf, in_feature_space
+from drsvm.solvers.landmarks import linear_problems
 from drsvm.utils.clock import TimeLimit
 
 

@@ -8,10 +8,7 @@ import pytest
 from drsvm import Status, WassersteinKernelSVC, solve
 from drsvm.defaults.out_of_fold import out_of_fold
 from drsvm.defaults.radius_rule import automatic
-from drsvm.problem import kernel_rows
-from drsvm.problem.feature_space import in_feature_space
-from drsvm.problem.kernel_functions import Rbf
-from drsvm.problem.kernel_rows import FunctionRows
+from drsvm.problem import FunctionRows, Rbf, in_feature_space, kernel_rows
 from drsvm.utils.clock import TimeLimit
 
 BALL = {

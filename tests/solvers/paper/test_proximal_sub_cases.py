@@ -9,7 +9,7 @@ import pytest
 from proximal_steps import Case, assert_optimal
 from strategies import for_each_norm, norm_of
 
-from drsvm.solvers.paper.proximal_steps import Pieces
+from drsvm.solvers import Pieces
 
 HINGE = Pieces.HINGE
 FLIPPED = Pieces.FLIPPED

@@ -14,7 +14,7 @@ from thorough import examples, for_each
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.compiled import small_interior_point as small_run
-from drsvm.solvers.path.radius_max import is_useful
+from drsvm.solvers import is_useful
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 

@@ -10,7 +10,7 @@ from thorough import for_each
 
 from drsvm import Status, radius_max, radius_path, solve
 from drsvm.compiled import small_interior_point as small_run
-from drsvm.solvers.interior_point.state import InteriorPointState
+from drsvm.solvers.interior_point import InteriorPointState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 

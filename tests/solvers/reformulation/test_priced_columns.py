@@ -9,9 +9,9 @@ from problems import NORMS
 from scipy import sparse
 from thorough import for_each
 
-from drsvm.certificate.certificate import certify
-from drsvm.solvers.base import Candidate
-from drsvm.solvers.reformulation.priced_columns import PricedColumns, with_constant
+from drsvm.certificate import certify
+from drsvm.solvers import Candidate
+from drsvm.solvers.reformulation import PricedColumns, with_constant
 
 
 def priced_problem(norm=2, **prices):

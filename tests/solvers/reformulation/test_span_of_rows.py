@@ -12,7 +12,7 @@ from thorough import examples
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, certify, solve
 from drsvm.defaults.binary_problems import BinaryProblems, at_centre
-from drsvm.solvers.reformulation.span_of_rows import SpanOfRows, in_span_of_rows
+from drsvm.solvers.reformulation import SpanOfRows, in_span_of_rows
 
 N = 30
 D = 500

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from drsvm.problem.norms import norm_for
-from drsvm.solvers.paper.admm.ball_qp import EXACT, Accelerated
+from drsvm.problem import norm_for
+from drsvm.solvers.paper.admm import EXACT, Accelerated
 
 KINDS = {p: EXACT[type(norm_for(p))] for p in (1, 2, math.inf)}
 for_each_norm = pytest.mark.parametrize("p", KINDS)

@@ -13,9 +13,8 @@ from thorough import examples, for_each, unless_long
 
 from drsvm import Problem, Status, solve
 from drsvm.compiled import admm as kernel
+from drsvm.solvers.paper.admm import Accelerated, Subproblem
 from drsvm.solvers.paper.admm import subproblem as module
-from drsvm.solvers.paper.admm.ball_qp import Accelerated
-from drsvm.solvers.paper.admm.subproblem import Subproblem
 
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # for each norm q of the weights
 TOL = 1e-4

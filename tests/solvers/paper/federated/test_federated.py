@@ -13,10 +13,9 @@ from sharded_here import ChannelHere, ShardsHere, sharded
 from thorough import examples, for_each
 
 from drsvm import Problem, certify, solve
-from drsvm.solvers.dual_coordinate.ascent import losses_along
-from drsvm.solvers.paper.federated.federated_block import Block, Work
-from drsvm.solvers.paper.federated.global_ascent import global_ascent_for
-from drsvm.solvers.selection import choose
+from drsvm.solvers import choose
+from drsvm.solvers.dual_coordinate import losses_along
+from drsvm.solvers.paper.federated import Block, Work, global_ascent_for
 
 TOL = 1e-3
 

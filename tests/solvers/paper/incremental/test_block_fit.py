@@ -9,7 +9,7 @@ from problems import NORMS
 from scipy import sparse
 
 from drsvm import solve
-from drsvm.solvers.paper.incremental.block_fit import BlockFit
+from drsvm.solvers.paper.incremental import BlockFit
 
 
 def fed(problem, rounds, blocks, **settings):

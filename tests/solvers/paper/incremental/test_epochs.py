@@ -13,9 +13,8 @@ from thorough import for_each
 
 from drsvm import Problem, Status, solve
 from drsvm.compiled.memory_epochs import Batching
+from drsvm.solvers.paper.incremental import MEMORY, SPAN, Descent, Epochs
 from drsvm.solvers.paper.incremental import epochs as module
-from drsvm.solvers.paper.incremental.epochs import MEMORY, Epochs
-from drsvm.solvers.paper.incremental.step_sizes import SPAN, Descent
 from drsvm.utils.clock import TimeLimit
 
 N = 300

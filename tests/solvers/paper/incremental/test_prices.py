@@ -17,12 +17,8 @@ from scipy import sparse
 from thorough import examples, for_each
 
 from drsvm import Problem, radius_max, radius_path, solve
-from drsvm.solvers.base import check_limits
-from drsvm.solvers.dual_coordinate.dual_coordinate_solver import (
-    DualCoordinate,
-    DualCoordinateState,
-)
-from drsvm.solvers.selection import choose
+from drsvm.solvers import DualCoordinate, check_limits, choose
+from drsvm.solvers.dual_coordinate import DualCoordinateState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 

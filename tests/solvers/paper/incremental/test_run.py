@@ -18,8 +18,8 @@ from strategies import run_python
 from thorough import LONG, examples, for_each, unless_long
 
 from drsvm import Problem, Status, solve
-from drsvm.solvers.paper.incremental.step_sizes import Cycles, Schedule
-from drsvm.solvers.paper.proximal_steps import proximal_step
+from drsvm.solvers import proximal_step
+from drsvm.solvers.paper.incremental import Cycles, Schedule
 
 METHODS = ("isg", "ippa", "hybrid")
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
