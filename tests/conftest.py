@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from thorough import LONG, covering
 
 import drsvm.utils.clock
-from drsvm.utils.progress import following
+from drsvm.utils import following
 
 # A shell lets commands in the background ignore Ctrl-C, and tests of interrupts inherit
 # that.

@@ -15,15 +15,29 @@ from typing import TYPE_CHECKING
 
 from drsvm.utils.lazy import lazy_names
 
+# `as` marks what is public; the rest is for other folders and for tests.
 if TYPE_CHECKING:
     from drsvm.audit.batches import BatchShifts as BatchShifts
     from drsvm.audit.batches import radius_from_batches as radius_from_batches
+    from drsvm.audit.column_shifts import summaries
+    from drsvm.audit.confidence import band, limits_of_means
+    from drsvm.audit.decision_values import decision_functions
     from drsvm.audit.explanation import Explanation as Explanation
     from drsvm.audit.explanation import explain as explain
     from drsvm.audit.label_issues import find_label_issues as find_label_issues
+    from drsvm.audit.label_issues import robust_classifier
     from drsvm.audit.label_scores import LabelIssues as LabelIssues
+    from drsvm.audit.label_scores import flagged, judge
+    from drsvm.audit.model_layers import (
+        final_classifier,
+        last_step,
+        threshold_around,
+        transformed,
+    )
+    from drsvm.audit.movement import Pooled, by_chance, expected_errors
     from drsvm.audit.shift import Shift as Shift
     from drsvm.audit.shift import measure_shift as measure_shift
+    from drsvm.audit.worst_case import DEFAULT_BALL
     from drsvm.audit.worst_case import attacked_risk as attacked_risk
     from drsvm.audit.worst_case import worst_case_risk as worst_case_risk
     from drsvm.audit.worst_distribution import (
@@ -42,4 +56,14 @@ else:
         ".label_issues": "find_label_issues",
         ".label_scores": "LabelIssues",
     }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    _INTERNAL = {
+        ".column_shifts": "summaries",
+        ".confidence": "band limits_of_means",
+        ".decision_values": "decision_functions",
+        ".label_issues": "robust_classifier",
+        ".label_scores": "flagged judge",
+        ".model_layers": "final_classifier last_step threshold_around transformed",
+        ".movement": "Pooled by_chance expected_errors",
+        ".worst_case": "DEFAULT_BALL",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _INTERNAL)

@@ -11,8 +11,11 @@ from drsvm.plotting.label_issues_display import LabelIssuesDisplay
 from drsvm.plotting.radius_path_display import RadiusPathDisplay
 from drsvm.plotting.risk_curve_display import RiskCurveDisplay
 from drsvm.plotting.shift_display import BatchShiftsDisplay, ShiftDisplay
-from drsvm.plotting.worst_case_display import WorstCaseDisplay
+from drsvm.plotting.style import COLOURS, line_styles
+from drsvm.plotting.worst_case_contents import plane_for
+from drsvm.plotting.worst_case_display import WorstCaseDisplay, class_looks
 
+# The displays are public; the rest is for tests.
 __all__ = [
     "BatchShiftsDisplay",
     "ConvergenceDisplay",

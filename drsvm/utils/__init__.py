@@ -1,1 +1,30 @@
 """Small helpers that know nothing of support vector machines."""
+
+from typing import TYPE_CHECKING
+
+from drsvm.utils.lazy import lazy_names
+
+# For other folders and for tests
+if TYPE_CHECKING:
+    from drsvm.utils.clock import Stopwatch, TimeLimit, paused
+    from drsvm.utils.compensated_sums import compensated_transposed_dot
+    from drsvm.utils.messages import Message, Parameter, number
+    from drsvm.utils.parallel import threads_limited
+    from drsvm.utils.progress import (
+        capture_progress,
+        duration,
+        following,
+        report_progress,
+        stage,
+    )
+    from drsvm.utils.writing import ends_soon, write_files
+else:
+    _NAMES = {
+        ".clock": "Stopwatch TimeLimit paused",
+        ".compensated_sums": "compensated_transposed_dot",
+        ".messages": "Message Parameter number",
+        ".parallel": "threads_limited",
+        ".progress": "capture_progress duration following report_progress stage",
+        ".writing": "ends_soon write_files",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -11,7 +11,7 @@ from problems import amounts, classifiers, problems
 from scipy.optimize import linprog
 
 from drsvm import WassersteinKernelSVC, worst_case_risk
-from drsvm.audit.confidence import band, limits_of_means
+from drsvm.audit import band, limits_of_means
 
 
 def options_of(classes, X, codes, ball):

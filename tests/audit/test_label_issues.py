@@ -25,9 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, find_label_issues
-from drsvm.audit import LabelIssues
-from drsvm.audit.label_issues import robust_classifier
-from drsvm.audit.label_scores import flagged, judge
+from drsvm.audit import LabelIssues, flagged, judge, robust_classifier
 
 
 def with_wrong_labels(X, y, share=0.1, seed=0):

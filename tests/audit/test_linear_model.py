@@ -25,8 +25,7 @@ from drsvm import (
     worst_case_distribution,
     worst_case_risk,
 )
-from drsvm.audit.decision_values import decision_functions
-from drsvm.audit.worst_case import DEFAULT_BALL
+from drsvm.audit import DEFAULT_BALL, decision_functions
 
 CLASSES = ["ant", "bee", "cat"]
 MULTICLASS = [

@@ -15,9 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC, measure_shift, worst_case_risk
-from drsvm.audit.column_shifts import column_shifts, summaries
-from drsvm.audit.confidence import band
-from drsvm.audit.movement import Pooled, by_chance, expected_errors
+from drsvm.audit import Pooled, band, by_chance, expected_errors, summaries
+from drsvm.audit.column_shifts import column_shifts
 
 numbers = st.lists(
     st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=9

@@ -31,12 +31,7 @@ from drsvm import (
     worst_case_distribution,
     worst_case_risk,
 )
-from drsvm.audit.model_layers import (
-    final_classifier,
-    last_step,
-    threshold_around,
-    transformed,
-)
+from drsvm.audit import final_classifier, last_step, threshold_around, transformed
 from drsvm.defaults.probability import decision_at, probabilities
 from drsvm.plotting import RiskCurveDisplay
 

@@ -19,7 +19,7 @@ from drsvm.certificate import (
     primal_point,
 )
 from drsvm.problem import typical_row_norm
-from drsvm.utils.compensated_sums import compensated_transposed_dot
+from drsvm.utils import compensated_transposed_dot
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]])
 Y = np.array([1, -1, 1, -1])

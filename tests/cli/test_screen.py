@@ -9,7 +9,7 @@ import pytest
 from cli_tables import rows, write_csv
 
 from drsvm.cli.screen import corrected_command, in_options
-from drsvm.utils.messages import Message, Parameter
+from drsvm.utils import Message, Parameter
 
 
 @pytest.mark.thorough

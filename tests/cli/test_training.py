@@ -52,7 +52,7 @@ def test_verified_labels_and_prices_by_class_hold_in_every_fit(answer_of, tmp_pa
 def test_without_time_there_are_no_figures_of_useless_classifiers(
     answer_of, table, monkeypatch
 ):
-    from drsvm.utils.clock import TimeLimit
+    from drsvm.utils import TimeLimit
 
     monkeypatch.setattr(TimeLimit, "over", property(lambda limit: limit.seconds == 1e6))
     answer = answer_of("fit", table, "--max-time", 1e6)

@@ -14,7 +14,7 @@ from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
 from drsvm.defaults import radius_rule
 from drsvm.defaults.radius_rule import Spread, chance_gradient, chance_of_active
 from drsvm.problem import gradient_variances, typical_row_norm
-from drsvm.utils.clock import TimeLimit
+from drsvm.utils import TimeLimit
 
 TRUSTED = {"flip_cost": np.inf, "fit_intercept": True}
 

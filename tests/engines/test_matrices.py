@@ -17,7 +17,7 @@ from drsvm.engines import (
     WideRows,
     in_fastest_form,
 )
-from drsvm.utils.parallel import threads_limited
+from drsvm.utils import threads_limited
 
 ROWS_OF_BLOCKS = unless_long(np.asarray, np.float32)  # float32 takes time to compile
 WAYS = {

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from drsvm import ClippedScaler, WassersteinSVC, load_model, save_model
 from drsvm.estimators.clipped_scaler import clipped_cells
-from drsvm.utils.messages import number
+from drsvm.utils import number
 
 
 @pytest.mark.filterwarnings("ignore:Skipping check")

@@ -18,7 +18,7 @@ from drsvm.estimators.cross_validation import (
     results_table,
 )
 from drsvm.estimators.fit_data import FitData
-from drsvm.utils.clock import TimeLimit
+from drsvm.utils import TimeLimit
 
 RULES = cross_validation.SELECTION_RULES
 BALL = {

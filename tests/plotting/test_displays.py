@@ -13,13 +13,14 @@ from sklearn.svm import LinearSVC
 
 from drsvm import WassersteinSVC, find_label_issues, solve
 from drsvm.plotting import (
+    COLOURS,
     ConvergenceDisplay,
     LabelIssuesDisplay,
     RadiusPathDisplay,
     RiskCurveDisplay,
     WorstCaseDisplay,
+    line_styles,
 )
-from drsvm.plotting.style import COLOURS, line_styles
 
 
 def test_convergence_draws_the_gaps_of_several_solvers(problem, ax):

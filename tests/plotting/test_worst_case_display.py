@@ -10,8 +10,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from drsvm.plotting import WorstCaseDisplay
-from drsvm.plotting.worst_case_contents import plane_for
+from drsvm.plotting import WorstCaseDisplay, plane_for
 
 
 def test_the_worst_case_of_two_features_is_drawn_directly(data, ax):

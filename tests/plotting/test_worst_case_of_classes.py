@@ -10,8 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from drsvm.plotting import WorstCaseDisplay
-from drsvm.plotting.worst_case_display import class_looks
+from drsvm.plotting import WorstCaseDisplay, class_looks
 
 ANIMALS = np.array(["ant", "bee", "cat", "dog"])
 

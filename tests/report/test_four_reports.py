@@ -15,8 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from drsvm import ClippedScaler, WassersteinSVC
 from drsvm.estimators.scores import leads, weights_that_count
-from drsvm.report import make_report
-from drsvm.report.analysis import constant_label
+from drsvm.report import constant_label, make_report
 
 pytestmark = pytest.mark.usefixtures("no_plots")
 

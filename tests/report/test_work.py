@@ -15,10 +15,8 @@ from drsvm import (
     worst_case_risk,
 )
 from drsvm.problem import Problem
-from drsvm.report.computations import analyse
-from drsvm.report.inputs import Given
-from drsvm.report.page import document, next_step, plain_words
-from drsvm.utils.clock import TimeLimit
+from drsvm.report import Given, analyse, document, next_step, plain_words
+from drsvm.utils import TimeLimit
 
 
 def rare_classes(n_classes):

@@ -8,7 +8,7 @@ from scripted import BAD, BALL, GOOD, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, solve
 from drsvm.solvers import DelegatingState, Limits, Solver, share_of_way
-from drsvm.utils.clock import TimeLimit
+from drsvm.utils import TimeLimit
 
 
 def limits(**changes):

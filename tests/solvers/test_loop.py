@@ -25,9 +25,7 @@ import drsvm.utils.clock
 from drsvm import Problem, Status, solve
 from drsvm.certificate import DualPoint
 from drsvm.solvers import POLISHED, Candidate
-from drsvm.utils import parallel
-from drsvm.utils.clock import TimeLimit
-from drsvm.utils.progress import stage
+from drsvm.utils import TimeLimit, parallel, stage
 
 
 @pytest.fixture

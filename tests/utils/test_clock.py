@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from drsvm.utils.clock import Stopwatch, TimeLimit, paused
+from drsvm.utils import Stopwatch, TimeLimit, paused
 
 
 def test_a_stopwatch_excludes_pauses_and_nested_ones_count_once(clock):

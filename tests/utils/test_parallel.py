@@ -6,14 +6,13 @@ import threading
 import numpy as np
 import pytest
 
-from drsvm.utils import parallel
+from drsvm.utils import parallel, threads_limited
 from drsvm.utils.parallel import (
     PART,
     WORTHWHILE,
     elementwise,
     over,
     over_parts,
-    threads_limited,
     total,
     usable_threads,
 )

@@ -7,16 +7,16 @@ import threading
 
 import pytest
 
-from drsvm.utils import progress
-from drsvm.utils.messages import Message, Parameter
-from drsvm.utils.progress import (
+from drsvm.utils import (
+    Message,
+    Parameter,
     capture_progress,
     duration,
-    lines,
-    part,
+    progress,
     report_progress,
     stage,
 )
+from drsvm.utils.progress import lines, part
 
 
 def test_shares_of_a_stage_reach_the_listener(told):

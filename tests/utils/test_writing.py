@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drsvm.utils.writing import ends_soon, write_files
+from drsvm.utils import ends_soon, write_files
 
 
 def write_whole(path, content):

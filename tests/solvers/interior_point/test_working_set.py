@@ -22,7 +22,7 @@ from drsvm.solvers.interior_point import (
     pieces_at,
     working_set,
 )
-from drsvm.utils.progress import stage
+from drsvm.utils import stage
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 

@@ -23,7 +23,7 @@ from drsvm.problem import (
 )
 from drsvm.solvers.landmarks import Span
 from drsvm.solvers.landmarks import landmark_solver as solver
-from drsvm.utils.clock import TimeLimit
+from drsvm.utils import TimeLimit
 
 FUNCTIONS = {
     "rbf": Rbf(0.3),

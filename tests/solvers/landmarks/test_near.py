@@ -9,7 +9,7 @@ from drsvm import Problem, solve
 from drsvm.defaults.out_of_fold import out_of_fold
 from drsvm.problem import Rbf, in_feature_space
 from drsvm.solvers.landmarks import linear_problems
-from drsvm.utils.clock import TimeLimit
+from drsvm.utils import TimeLimit
 
 
 @pytest.fixture(scope="module")

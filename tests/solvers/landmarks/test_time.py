@@ -9,7 +9,7 @@ from drsvm import Status, WassersteinKernelSVC, solve
 from drsvm.defaults.out_of_fold import out_of_fold
 from drsvm.defaults.radius_rule import automatic
 from drsvm.problem import FunctionRows, Rbf, in_feature_space, kernel_rows
-from drsvm.utils.clock import TimeLimit
+from drsvm.utils import TimeLimit
 
 BALL = {
     "radius": 0.02,

@@ -15,7 +15,7 @@ from drsvm import Problem, Status, solve
 from drsvm.compiled.memory_epochs import Batching
 from drsvm.solvers.paper.incremental import MEMORY, SPAN, Descent, Epochs
 from drsvm.solvers.paper.incremental import epochs as module
-from drsvm.utils.clock import TimeLimit
+from drsvm.utils import TimeLimit
 
 N = 300
 
