@@ -1,4 +1,4 @@
-"""Two versions of drsvm against each other: the cases of six benchmarks, in processes
+"""Two versions of drsvm against each other: the cases of eight benchmarks, in processes
 that take turns.
 
     python benchmarks/versions.py OLD NEW --tables speed throughput
@@ -34,7 +34,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("old", type=Path, help="checkout of the older version")
     parser.add_argument("new", type=Path, help="checkout of the newer version")
-    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
+    # A table that needs a GPU is run on request only.
+    usual = [name for name in TABLES if name != "gpu"]
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=usual)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--worker", nargs=2, metavar=("TABLE", "FOLDER"), help=argparse.SUPPRESS
@@ -228,6 +230,63 @@ def small(folder: Path) -> Iterator[Case]:
             )
 
 
+def kernel(folder: Path) -> Iterator[Case]:
+    """Yield classifiers with an RBF kernel, a fifth of the labels wrong."""
+    from sklearn.preprocessing import StandardScaler
+
+    from drsvm import WassersteinKernelSVC
+
+    for name, n, tol in (
+        ("ijcnn1", 3000, 1e-6),
+        ("spambase", 3000, 1e-6),
+        ("ijcnn1", 20_000, 1e-3),
+    ):
+        X, y = load(name)
+        rng = np.random.default_rng(0)
+        rows = rng.permutation(len(y))[:n]
+        X = StandardScaler().fit_transform(X[rows].toarray())
+        y = np.where(rng.random(n) < 0.2, -y[rows], y[rows])
+        model = WassersteinKernelSVC(gamma=0.3 / X.shape[1], tol=tol)
+        yield (
+            f"{name}, {n:,} rows, gap {tol:g}",
+            lambda model=model, X=X, y=y: median_of(lambda: model.fit(X, y)),
+        )
+
+
+def gpu(folder: Path) -> Iterator[Case]:
+    """Yield dense, sparse and text-like rows that are on a GPU."""
+    import _scale_gpu as scale
+
+    from drsvm import Problem
+
+    def seconds(make_rows: Callable[[], tuple], tol: float, **parameters) -> float:
+        X, y = make_rows()
+        problem = Problem(X, y, **(scale.BALL | parameters))
+        found = scale.on_card(problem, tol)[0]
+        del X, y, problem
+        scale.free_all()
+        return found
+
+    for n, d, dtype in (
+        (2_000_000, 1000, "float64"),
+        (2_000_000, 1000, "float32"),
+        (10_000_000, 100, "float64"),
+    ):
+        yield (
+            f"dense, {n:,} × {d:,} {dtype}",
+            lambda n=n, d=d, dtype=dtype: seconds(
+                lambda: scale.dense_rows(n, d, np.dtype(dtype)), 1e-6
+            ),
+        )
+    text = (scale.TEXT_ROWS // 10, scale.TEXT_FEATURES, scale.TEXT_DRAWS)
+    yield (
+        f"text, {text[0]:,} × {text[1]:,}",
+        lambda: seconds(
+            lambda: scale.text_rows(*text), scale.TEXT_TOL, radius=scale.TEXT_RADIUS
+        ),
+    )
+
+
 TABLES: dict[str, Callable[[Path], Iterator[Case]]] = {
     "speed": speed,
     "highdim": highdim,
@@ -235,6 +294,8 @@ TABLES: dict[str, Callable[[Path], Iterator[Case]]] = {
     "first_fit": first_fit,
     "cost": cost,
     "small": small,
+    "kernel": kernel,
+    "gpu": gpu,
 }
 
 
