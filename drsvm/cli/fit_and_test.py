@@ -28,7 +28,7 @@ from drsvm.persistence.audits import MOST_ROWS, Audit, sample_of
 from drsvm.persistence.model_files import SavedModel
 from drsvm.persistence.model_files import save as save_model
 from drsvm.report.verdict import Alternative, moved_columns, worth_trying
-from drsvm.tables.arrow_tables import Table
+from drsvm.tables.arrow_columns import Table
 from drsvm.tables.preparation import Steps
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit

@@ -19,7 +19,8 @@ from drsvm.cli.options import Settings
 from drsvm.cli.screen import Screen
 from drsvm.persistence.model_files import OpenModel, SavedModel
 from drsvm.tables import DataFileError, Dataset, ReadOptions, Schema, read, read_like
-from drsvm.tables.arrow_tables import ArrowTable, Table, taken
+from drsvm.tables.arrow_columns import Table, taken
+from drsvm.tables.arrow_tables import ArrowTable
 from drsvm.tables.copies import about_copies, copies_of, held_out_rows
 from drsvm.tables.files import files_of, format_of_name
 from drsvm.utils.annotations import Matrix

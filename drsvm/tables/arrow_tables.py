@@ -1,4 +1,4 @@
-"""Tables of pyarrow: Parquet and Arrow files, or folders of them.
+"""Tables in files: what all formats have in common, and Parquet and Arrow files.
 
 Files are read with one thread: with several, as in datasets of pyarrow, a process that
 ends soon afterwards may crash.
@@ -7,24 +7,21 @@ ends soon afterwards may crash.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from drsvm.tables.arrow_columns import (
+    Table,
+    as_texts,
+    cleaned,
+    columns_of,
+    pyarrow_or_error,
+)
 from drsvm.tables.files import ARROW, OTHER_COLUMNS, compression_of, files_of, invalid
-from drsvm.utils.lazy import optional
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.progress import report_progress
 
 if TYPE_CHECKING:
     import pyarrow
-
-    Column: TypeAlias = pyarrow.Array | pyarrow.ChunkedArray
-    Table: TypeAlias = pyarrow.Table
-else:
-    # pyarrow takes long to import, and may be missing.
-    Column = Table = Any
 
 BLOCK_ROWS = 1 << 16  # number of rows that are read at a time
 DAMAGED = (
@@ -32,68 +29,63 @@ DAMAGED = (
 )
 
 
-def pyarrow_or_error() -> ModuleType:
-    """Return pyarrow, or raise an error that explains how to install it."""
-    return optional("pyarrow", "reading tables needs")
-
-
-def is_text(column: Column) -> bool:
-    """Return True for a column of texts."""
-    return str(column.type) in ("string", "large_string")
-
-
-def columns_of(table: Table) -> dict[str, Column]:
-    """Return the columns of a table by name."""
-    return dict(zip(table.column_names, table.columns, strict=True))
-
-
-def taken(table: Table, rows: np.ndarray) -> Table:
-    """Return rows of a table or column, without a copy if all of them are in order."""
-    if len(rows) == len(table) and (np.diff(rows) == 1).all():
-        return table
-    return table.take(rows)
-
-
-def cleaned(column: Column, empty: frozenset[str]) -> Column:
-    """Return a column without blanks around texts, and with nulls for empty cells."""
-    import pyarrow  # pyright: ignore[reportMissingImports]
-    from pyarrow import compute  # pyright: ignore[reportMissingImports]
-
-    if str(column.type).startswith(("dictionary", "null")):
-        column = column.cast("string")
-    if not is_text(column):
-        return column
-    column = compute.utf8_trim_whitespace(column)
-    is_empty = compute.is_in(column, pyarrow.array(sorted(empty), column.type))
-    return compute.if_else(is_empty, pyarrow.scalar(None, column.type), column)
-
-
-def with_text(table: Table, name: str | None, empty: frozenset[str]) -> Table:
-    """Return a table with cleaned texts; one column, that of the labels, is text."""
+def with_text(table: Table, label: str, empty: frozenset[str]) -> Table:
+    """Return a table with cleaned texts, in which the label is text."""
     columns = columns_of(table)
-    if name is not None:
-        # Each label is converted once.
-        encoded = columns[name].combine_chunks().dictionary_encode()
-        words = [_text(value) for value in encoded.dictionary.to_pylist()]
-        texts = pyarrow_or_error().array(words, "string")
-        columns[name] = texts.take(encoded.indices)
-    for other, column in columns.items():
-        columns[other] = cleaned(column, empty)
+    for name, column in columns.items():
+        if name == label:
+            column = as_texts(column)
+        columns[name] = cleaned(column, empty)
     return pyarrow_or_error().table(columns)
 
 
-class ArrowTable:
-    """A table in one file, or in all files of a folder; perhaps a sample of its rows.
+class TableFile:
+    """A table in one file, or in all files of a folder with the same columns.
 
-    The files of a folder have the same columns. `CsvFile` has the same methods.
+    Subclasses read the names of the columns at once, and the columns on demand.
     """
 
-    def __init__(self, path: Path, sample_rows: int | None = None):
+    names: list[str]
+
+    def __init__(self, path: Path):
         self.path = path
-        self.sample_rows = sample_rows
         self.files = files_of(path)
         self.notes: list[str] = []
+        # The original name of every column that was renamed
         self.renamed: dict[str, str] = {}
+
+    def stored(self, names: list[str]) -> Table:
+        """Return columns as they are in the file."""
+        raise NotImplementedError
+
+    def place(self, row: int) -> str:
+        """Return where a row is, for an error message."""
+        raise NotImplementedError
+
+    def read(self, names: list[str], label: str | None, empty: frozenset[str]) -> Table:
+        """Return columns with nulls for empty cells, and with the label as text."""
+        return with_text(self.stored(names), label or "", empty)
+
+    def texts(self, names: list[str]) -> dict[str, list[str]]:
+        """Return columns as lists of texts, with "" for an empty cell."""
+        if not names:
+            return {}
+        lists = {}
+        for name, column in columns_of(self.stored(names)).items():
+            lists[name] = [text or "" for text in as_texts(column).to_pylist()]
+        return lists
+
+    def swallowed(self, name: str, cell: str) -> bool:
+        """Return True for a cell that seems to contain other rows."""
+        return False
+
+
+class ArrowTable(TableFile):
+    """A table in Parquet or Arrow files; perhaps a sample of its rows."""
+
+    def __init__(self, path: Path, sample_rows: int | None = None):
+        super().__init__(path)
+        self.sample_rows = sample_rows
         self.first = 0  # the row where the current block begins
         self.n_rows = 0
         self._stamps = []
@@ -108,15 +100,18 @@ class ArrowTable:
         for name in self.names:
             count = self.names.count(name)
             if count > 1:
-                what = f"{count} columns are called {name!r}: rename them, or leave out"
-                raise invalid(path, f"{what} all but one.")
+                raise invalid(
+                    path,
+                    f"{count} columns are called {name!r}: rename them, or leave out "
+                    "all but one.",
+                )
         for file, schema in zip(self.files, schemas, strict=True):
             if sorted(schema.names) != sorted(self.names):
                 raise invalid(file, OTHER_COLUMNS.format(self.files[0].name))
         if self.n_rows == 0:
             raise invalid(path, "no rows found.")
 
-    def blocks(self, columns: list[str]) -> Iterator[Table]:
+    def blocks(self, names: list[str]) -> Iterator[Table]:
         """Yield tables of consecutive rows, and report the progress.
 
         `place` counts from the current one.
@@ -124,8 +119,8 @@ class ArrowTable:
         pyarrow = pyarrow_or_error()
         for file, stamp in zip(self.files, self._stamps, strict=True):
             with _errors_of(file):
-                for batch in _batches(file, columns):
-                    table = pyarrow.Table.from_batches([batch]).select(columns)
+                for batch in _batches(file, names):
+                    table = pyarrow.Table.from_batches([batch]).select(names)
                     for first in range(0, len(table), BLOCK_ROWS):
                         block = table.slice(first, BLOCK_ROWS)
                         yield block
@@ -134,18 +129,18 @@ class ArrowTable:
                         self.first += len(block)
                         report_progress(self.first / self.n_rows)
             if not file.exists() or _stamp(file) != stamp:
-                what = "changed while it was read: wait until it is complete, and try"
-                raise invalid(file, f"{what} again.")
+                raise invalid(
+                    file,
+                    "changed while it was read: wait until it is complete, and try "
+                    "again.",
+                )
         self.first = 0
 
-    def read(
-        self, wanted: list[str], label: str | None, empty: frozenset[str]
-    ) -> Table:
-        """Return columns as a table, in which the label is text."""
+    def read(self, names: list[str], label: str | None, empty: frozenset[str]) -> Table:
         types = pyarrow_or_error().types
         odd = []
         drops = []
-        for name in wanted:
+        for name in names:
             kind = self.schema.field(name).type
             if types.is_nested(kind) or types.is_binary(kind):
                 odd.append(f"column {name!r} has type {kind}")
@@ -154,45 +149,21 @@ class ArrowTable:
             what = "{}: drop it with" + " {}" * len(drops) + "."
             message = Message(what, " and ".join(odd), *drops, fixes=drops)
             raise invalid(self.path, message)
-        return with_text(self._sample(wanted), label, empty)
+        return super().read(names, label, empty)
 
-    def as_written(
-        self, table: Table, names: list[str], empty: frozenset[str]
-    ) -> Table:
-        """Return the table: its numbers are not written as text."""
-        return table
-
-    def texts(self, wanted: list[str]) -> dict[str, list[str]]:
-        """Return columns as lists of texts, with "" for an empty cell."""
-        if not wanted:
-            return {}
-        lists = {}
-        for name, column in columns_of(self._sample(wanted)).items():
-            lists[name] = [_text(value) or "" for value in column.to_pylist()]
-        return lists
-
-    def swallowed(self, name: str, cell: str) -> bool:
-        """Return False: a cell has no quotes that could be missing."""
-        return False
-
-    def place(self, row: int) -> str:
-        """Return where a row is, for an error message."""
-        sample = "" if self.sample_rows is None else " of a sample"
-        return f"row {self.first + row + 1}{sample}"
-
-    def _sample(self, columns: list[str]) -> Table:
-        """Return a table of about `sample_rows` rows, or of all rows."""
+    def stored(self, names: list[str]) -> Table:
+        """Return columns of about `sample_rows` rows, or of all rows."""
         share = 1.0
         if self.sample_rows is not None:
             share = min(1.0, self.sample_rows / self.n_rows)
         parts = []
-        taken = 0
-        seen = 0
-        for block in self.blocks(columns):
+        n_seen = 0
+        n_taken = 0
+        for block in self.blocks(names):
             # Some rows of every block: tables are often sorted, by time or by label.
-            seen += len(block)
-            n_rows = round(seen * share) - taken
-            taken += n_rows
+            n_seen += len(block)
+            n_rows = round(n_seen * share) - n_taken
+            n_taken += n_rows
             if n_rows < len(block):
                 step = len(block) / max(n_rows, 1)
                 block = block.take([int(step * number) for number in range(n_rows)])
@@ -205,14 +176,9 @@ class ArrowTable:
             what = f"has a column whose type differs between files ({error})"
             raise invalid(self.path, f"{what}: convert one.") from None
 
-
-def _text(value: object) -> str | None:
-    """Return the text that a CSV file would contain: 1 rather than 1.0 for a float."""
-    if value is None:
-        return None
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    def place(self, row: int) -> str:
+        sample = "" if self.sample_rows is None else " of a sample"
+        return f"row {self.first + row + 1}{sample}"
 
 
 def _stamp(file: Path) -> tuple[int, int]:

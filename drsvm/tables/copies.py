@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from drsvm.tables.arrow_tables import Column, Table
+from drsvm.tables.arrow_columns import Column, Table
 from drsvm.tables.values import Coded, coded, typed
 from drsvm.utils.annotations import Matrix
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from drsvm.tables.arrow_tables import Table
+from drsvm.tables.arrow_columns import Table
 from drsvm.tables.cell_styles import MISSING, Style
 from drsvm.utils.annotations import Matrix
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from drsvm.tables.arrow_tables import Column, Table, columns_of, is_text
+from drsvm.tables.arrow_columns import Column, Table, columns_of, is_text
+from drsvm.tables.arrow_tables import TableFile
 from drsvm.tables.cell_styles import DATE_STYLES, Style, parser_of
 from drsvm.tables.columns import Chosen
 from drsvm.tables.copies import copies_among, first_of_each
@@ -19,7 +20,6 @@ from drsvm.tables.decimal_signs import (
     AMBIGUOUS_COMMAS,
     AMBIGUOUS_DATE,
     AMBIGUOUS_DOTS,
-    TableFile,
     styles_of,
 )
 from drsvm.tables.values import (
@@ -51,6 +51,7 @@ ID_NAMES = re.compile(
     r"(id|index|row|key|nr|no|number|acct|account|phone|uuid|guid)"
     r"|unnamed: 0|column0|.*[a-z](Id|ID)"
 )
+NUMBERS = (Style.PLAIN, Style.THOUSANDS, Style.DECIMAL_COMMA)
 # Styles by the start of pyarrow's type.
 TYPES = {
     "bool": Style.TRUTH,
@@ -207,9 +208,9 @@ class _Inspection:
         if style is not None and style in known:
             return style
         best = Style.PLAIN
-        styles = [Style.PLAIN, Style.THOUSANDS, Style.DECIMAL_COMMA]
+        styles = NUMBERS
         if self.options.decimal == ",":
-            styles = [Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS]
+            styles = (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS)
         largest = 0
         for candidate in styles:
             parse = parser_of(candidate)
@@ -289,8 +290,7 @@ class _Inspection:
 
 
 def _is_any_number(text: str) -> bool:
-    styles = (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS)
-    return any(parser_of(style)(text) is not None for style in styles)
+    return any(parser_of(style)(text) is not None for style in NUMBERS)
 
 
 def rare_below(n_rows: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.tables.arrow_tables import Table, columns_of
+from drsvm.tables.arrow_columns import Table, columns_of
 from drsvm.tables.cell_styles import Style
 from drsvm.tables.dataset import Schema
 from drsvm.tables.kinds import Kind

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from drsvm.estimators.clipped_scaler import ClippedCells, ClippedScaler, clipped_cells
 from drsvm.estimators.column_errors import check_distinct
-from drsvm.tables.arrow_tables import Column, Table, columns_of
+from drsvm.tables.arrow_columns import Column, Table, columns_of
 from drsvm.tables.cell_styles import MISSING, Style
 from drsvm.tables.columns import absent_columns
 from drsvm.tables.dataset import Schema

@@ -9,13 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from drsvm.tables.arrow_tables import (
-    ArrowTable,
-    Table,
-    columns_of,
-    pyarrow_or_error,
-    taken,
-)
+from drsvm.tables.arrow_columns import Table, columns_of, pyarrow_or_error, taken
+from drsvm.tables.arrow_tables import ArrowTable, TableFile
 from drsvm.tables.cell_styles import Style
 from drsvm.tables.columns import (
     Chosen,
@@ -26,7 +21,7 @@ from drsvm.tables.columns import (
 )
 from drsvm.tables.csv_files import CsvFile
 from drsvm.tables.dataset import Dataset, ReadOptions, Schema
-from drsvm.tables.decimal_signs import TableFile, dots_as_written
+from drsvm.tables.decimal_signs import with_numbers
 from drsvm.tables.files import files_of, head_and_format, invalid
 from drsvm.tables.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
 from drsvm.tables.notes import (
@@ -91,7 +86,7 @@ def read_table(
         wanted.append(chosen.verified)
     empty = options.empty
     table = file.read(wanted, chosen.label, empty)
-    table = dots_as_written(file, table, chosen.features, options.decimal, empty)
+    table = with_numbers(table, chosen.label, options.decimal)
     if len(table) == 1:
         what = "has only one row; a classifier needs rows of at least two classes."
         raise invalid(file.path, what)
@@ -196,8 +191,6 @@ def read_like(
     empty = options.empty
     wanted = schema.columns if label is None else [label, *schema.columns]
     table = file.read(wanted, label, empty)
-    # A dot in numbers with decimal commas separates thousands.
-    table = file.as_written(table, schema.of_style(Style.DECIMAL_COMMA), empty)
     X = converted(file, table, schema, empty)
     needed = None if options.unlabelled else label
     kept, dropped = kept_rows(file, table, needed, schema, options)

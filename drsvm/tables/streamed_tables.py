@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.tables.arrow_tables import BLOCK_ROWS, ArrowTable, Table, taken, with_text
+from drsvm.tables.arrow_columns import Table, taken
+from drsvm.tables.arrow_tables import BLOCK_ROWS, ArrowTable, with_text
 from drsvm.tables.columns import choose_columns
 from drsvm.tables.dataset import Dataset, ReadOptions
 from drsvm.tables.files import invalid

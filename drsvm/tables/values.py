@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.tables.arrow_tables import Column, is_text
+from drsvm.tables.arrow_columns import Column, as_numbers, is_text
 from drsvm.tables.cell_styles import (
     DATE_STYLES,
     EXACT,
@@ -136,6 +136,11 @@ def numbers_of(
     Raises `NotANumber` for a cell of another style.
     """
     array = typed(column)
+    is_plain = style.removesuffix(Style.OR_EMPTY) in (Style.PLAIN, Style.TRUTH)
+    if is_plain and hasattr(column, "dictionary_encode") and is_text(column):
+        # Texts of pyarrow are converted at once if all of them are numbers.
+        numbers = as_numbers(column)
+        array = None if numbers is None else typed(numbers)
     if array is not None:
         for text in missing - MISSING:
             number = as_number(text)

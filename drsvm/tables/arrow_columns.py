@@ -1,0 +1,88 @@
+"""Columns of pyarrow's tables: texts without blanks, or as numbers.
+
+pyarrow takes long to import and may be missing: it is imported where it is used.
+"""
+
+from contextlib import suppress
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from drsvm.utils.lazy import optional
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    Column: TypeAlias = pyarrow.Array | pyarrow.ChunkedArray
+    Table: TypeAlias = pyarrow.Table
+else:
+    Column = Table = Any
+
+
+def pyarrow_or_error() -> ModuleType:
+    """Return pyarrow, or raise an error that explains how to install it."""
+    return optional("pyarrow", "reading tables needs")
+
+
+def columns_of(table: Table) -> dict[str, Column]:
+    """Return the columns of a table by name."""
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def is_text(column: Column) -> bool:
+    """Return True for a column of texts."""
+    return str(column.type) in ("string", "large_string")
+
+
+def taken(table: Table, rows: np.ndarray) -> Table:
+    """Return rows of a table, without a copy if all of them are in order."""
+    if len(rows) == len(table) and (np.diff(rows) == 1).all():
+        return table
+    return table.take(rows)
+
+
+def cleaned(column: Column, empty: frozenset[str]) -> Column:
+    """Return a column without blanks around texts, and with nulls for empty cells."""
+    import pyarrow  # pyright: ignore[reportMissingImports]
+    from pyarrow import compute  # pyright: ignore[reportMissingImports]
+
+    if str(column.type).startswith(("dictionary", "null")):
+        column = column.cast("string")
+    if not is_text(column):
+        return column
+    column = compute.utf8_trim_whitespace(column)
+    is_empty = compute.is_in(column, pyarrow.array(sorted(empty), column.type))
+    return compute.if_else(is_empty, pyarrow.scalar(None, column.type), column)
+
+
+def as_texts(column: Column) -> Column:
+    """Return a column as a CSV file would contain it: 1 rather than 1.0 for a float."""
+    if is_text(column):
+        return column
+    # Each value is converted once.
+    encoded = column.combine_chunks().dictionary_encode()
+    texts = [_text(value) for value in encoded.dictionary.to_pylist()]
+    return pyarrow_or_error().array(texts, "string").take(encoded.indices)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)
+
+
+def as_numbers(column: Column) -> Column | None:
+    """Return a column of texts as integers or floats, or None if it has others."""
+    import pyarrow  # pyright: ignore[reportMissingImports]
+    from pyarrow import compute  # pyright: ignore[reportMissingImports]
+
+    try:
+        floats = column.cast("double")
+    except pyarrow.ArrowInvalid:
+        return None
+    # The conversion to integers takes long where it fails.
+    if compute.all(compute.equal(floats, compute.trunc(floats))).as_py():
+        with suppress(pyarrow.ArrowInvalid):
+            return column.cast("int64")
+    return floats
