@@ -1,4 +1,4 @@
-"""One binary problem: its data, parameters, norms and rows, and the result of solving it."""
+"""One binary problem: its data, parameters, norms and rows, and its result."""
 
 from typing import TYPE_CHECKING
 

@@ -12,14 +12,17 @@ from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 
 
 class Backend(ABC):
-    """A place for rows: how a problem gets them there, and what an estimator does with labels and predictions there.
+    """A place for rows, and for labels and predictions.
 
     Matrices and vectors are of the library that X comes from, unless stated otherwise.
     """
 
     @abstractmethod
     def data(self, X: Matrix, y: Labels, sample_weight, flip_cost) -> dict[str, Any]:
-        """Return the checked attributes of a problem that depend on its data (see `problem/memory_rows.py`)."""
+        """Return the checked attributes of a problem that depend on its data.
+
+        They are those of `Rows.data` and `Rows.with_flip_costs`.
+        """
 
     def kernel_rows(self, points: Matrix, function: Any) -> Any:
         """Return the rows of a kernel function (see `problem/kernel_rows.py`)."""
@@ -51,7 +54,10 @@ class Backend(ABC):
         function: Callable[..., Matrix],
         parameters: tuple[Vector, ...],
     ) -> Matrix:
-        """Return a function of blocks of rows and arrays of parameters, which keeps the number of columns."""
+        """Return a function of blocks of rows and arrays of parameters.
+
+        It keeps the number of columns.
+        """
 
     @abstractmethod
     def classes_of(self, y: Labels) -> Vector:
@@ -61,7 +67,7 @@ class Backend(ABC):
     def by_class(
         self, y: Labels, classes: Vector, values: Vector, weights=None
     ) -> Labels:
-        """Return the value of its class for every row, times its weight if there is one."""
+        """Return the value of its class for every row, times its weight, if given."""
 
     @abstractmethod
     def masses_of_classes(self, y: Labels, classes: Vector, weights=None) -> Vector:
@@ -89,7 +95,11 @@ class Backend(ABC):
 
     @abstractmethod
     def labels(self, values: Matrix, classes: Vector) -> Labels:
-        """Return the labels for decision values: the second class where they are positive, or that of the largest."""
+        """Return the labels for decision values.
+
+        With one value per row, this is the second class where it is positive; with one
+        per class, that of the largest.
+        """
 
     @abstractmethod
     def by_row(
@@ -99,10 +109,16 @@ class Backend(ABC):
         parameters,
         n_columns: int,
     ) -> Matrix:
-        """Return a function of decision values, computed in numpy, that has `n_columns` columns."""
+        """Return a function of decision values, computed in numpy.
+
+        Its values have `n_columns` columns.
+        """
 
     def by_block(self, X, function, shape: tuple[int, ...]) -> Any:
-        """Return what a function returns for every block of rows, of this shape for each of them."""
+        """Return what a function returns for every block of rows.
+
+        It has this shape for each of them.
+        """
         raise TypeError(f"There are no blocks of rows of type {type(X).__name__}.")
 
     @abstractmethod
@@ -112,7 +128,8 @@ class Backend(ABC):
 
 # The engine's name, the module and the class of a backend, by library
 _places: dict[str, tuple[str, str, str]] = {}
-CUDA = 2  # the number of CUDA devices in the DLPack standard
+# The number of CUDA devices in the DLPack standard
+CUDA = 2
 
 
 def register(libraries: Iterable[str], engine: str, module: str, backend: str) -> None:
@@ -140,17 +157,16 @@ def _place_of(X: Matrix) -> tuple[str, str, str] | None:
 
     Of a list, the type of the first entry counts, which may be a future of Dask.
     """
-    if type(X).__module__ == "numpy":
+    is_list = isinstance(X, list | tuple) and len(X) > 0
+    library = type(X[0] if is_list else X).__module__.partition(".")[0]
+    if library == "numpy":
         return None
-    if isinstance(X, ForGpu):
-        return _places.get("cupy")
-    if isinstance(X, list | tuple) and len(X) > 0:
-        library = type(X[0]).__module__.partition(".")[0]
-        return _places.get(library) if library in ("dask", "distributed") else None
+    if is_list and library not in ("dask", "distributed"):
+        return None
     # CuPy takes arrays of any library on a CUDA device over without a copy.
     device = getattr(X, "__dlpack_device__", None)
-    library = type(X).__module__.partition(".")[0]
-    if device is not None and library != "numpy" and int(device()[0]) == CUDA:
+    on_gpu = device is not None and int(device()[0]) == CUDA
+    if on_gpu or isinstance(X, ForGpu):
         return _places.get("cupy")
     return _places.get(library)
 
@@ -180,6 +196,9 @@ def to_numpy(values: Values) -> Vector:
     # Importing drsvm registers the places, and must not import numpy.
     import numpy as np
 
+    # CuPy's way, and that of PyTorch
     if hasattr(values, "get"):
         return values.get()
-    return np.asarray(values.cpu() if hasattr(values, "cpu") else values)
+    if hasattr(values, "cpu"):
+        values = values.cpu()
+    return np.asarray(values)

@@ -43,6 +43,7 @@ def offset_of_far_columns(problem: Problem) -> np.ndarray | None:
     medians = np.sort(rows[:, far], axis=0)[len(rows) // 2]
     offset = np.zeros(problem.n_features)
     offset[columns[far]] = medians
+    # All medians may be 0.
     return offset if offset.any() else None
 
 

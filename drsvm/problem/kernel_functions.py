@@ -1,4 +1,4 @@
-"""Kernel functions k(x, z) = φ(x)·φ(z): what a classifier needs to know of the feature space H.
+"""Kernel functions k(x, z) = φ(x)·φ(z), all that is needed of the feature space H.
 
 Each has a block of values for two sets of points, the squared norms k(x, x) and, where
 there is one, a constant L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂. Points are arrays of
@@ -38,7 +38,10 @@ def dense(X: Matrix) -> np.ndarray:
 
 
 def _far(t) -> np.ndarray:
-    """Return √(1 − k² (1 + 2t)) for k = exp(−t): the part of φ(x′) that is orthogonal to φ(x) and its derivatives."""
+    """Return √(1 − k² (1 + 2t)) for k = exp(−t).
+
+    This is the part of φ(x′) that is orthogonal to φ(x) and its derivatives.
+    """
     return np.sqrt(-np.expm1(np.log1p(2.0 * t) - 2.0 * t))
 
 
@@ -52,13 +55,14 @@ def _ones(X: Matrix) -> Vector:
 class KernelFunction(ABC):
     """A positive definite function of two points."""
 
-    # The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, if there is one
     lipschitz: ClassVar[float | None] = None
-    proven: ClassVar[bool] = (
-        # Whether it is positive definite for all points; otherwise values are checked
-        True
-    )
-    precision: ClassVar[float] = 2 * ULP  # relative error of the values
+    """The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, if there is one."""
+
+    proven: ClassVar[bool] = True
+    """Whether it is positive definite for all points; otherwise values are checked."""
+
+    precision: ClassVar[float] = 2 * ULP
+    """The relative error of the values."""
 
     @abstractmethod
     def values(self, X: Matrix, Z: Matrix) -> np.ndarray:
@@ -153,12 +157,10 @@ class Rbf(Radial):
         return math.sqrt(2.0 * self.gamma)
 
     def exponents(self, X, Z):
-        left = (
-            -self.gamma * squared_norms(X)[:, None],
-            2.0 * self.gamma * X,
-            _ones(X)[:, None],
-        )
-        right = _ones(Z)[:, None], Z, -self.gamma * squared_norms(Z)[:, None]
+        x_squares = -self.gamma * squared_norms(X)[:, None]
+        z_squares = -self.gamma * squared_norms(Z)[:, None]
+        left = (x_squares, 2.0 * self.gamma * X, _ones(X)[:, None])
+        right = (_ones(Z)[:, None], Z, z_squares)
         return np.concatenate(left, axis=1), np.concatenate(right, axis=1)
 
     def least_shifts(self, distances) -> np.ndarray:
@@ -166,16 +168,16 @@ class Rbf(Radial):
 
         Inf from √2 on, which no shift reaches.
         """
+        halves = np.minimum(0.5 * np.square(distances), 1.0)
         with np.errstate(divide="ignore"):
-            return np.sqrt(
-                -np.log1p(-np.minimum(0.5 * np.square(distances), 1.0)) / self.gamma
-            )
+            return np.sqrt(-np.log1p(-halves) / self.gamma)
 
     def shifts_to_boundary(self, values, slopes, norms, offsets, start) -> np.ndarray:
-        """Return how far x must move at least for f(x) + b > 0 to become 0, with f(x) and ‖∇f(x)‖ known besides ‖f‖.
+        """Return how far x must move at least for f(x) + b > 0 to become 0.
 
-        A shift by u with k = exp(−γu²) leaves f at k f(x) − k ‖∇f(x)‖ u − ‖f⊥‖ √(1 − k²
-        (1 + 2γu²)) or above, where f⊥ is orthogonal to φ(x) and its derivatives: ‖f⊥‖²
+        The values f(x), the slopes ‖∇f(x)‖ and the norms ‖f‖ are known. A shift by u
+        with k = exp(−γu²) leaves f at k f(x) − k ‖∇f(x)‖ u − ‖f⊥‖ √(1 − k² (1 + 2γu²))
+        or above, where f⊥ is orthogonal to φ(x) and its derivatives: ‖f⊥‖²
         = ‖f‖² − f(x)² − ‖∇f(x)‖²/2γ. If b + this is still M > 0, u can grow by M over
         the most that it changes per unit. The search begins with shifts that are known
         to be too short.
@@ -193,32 +195,32 @@ class Rbf(Radial):
         return shifts
 
     def lowest_after_shifts(self, values, slopes, norms, offsets, shifts) -> np.ndarray:
-        """Return bounds below f + b after shifts between each of the given lengths and the next, one per column.
+        """Return bounds below f + b after shifts of given lengths.
 
-        They are those of `shifts_to_boundary` with every term at its worst; beyond the
-        last length, f is above −‖f‖.
+        Every column is for the shifts between one of the lengths and the next. The
+        bounds are those of `shifts_to_boundary` with every term at its worst; beyond
+        the last length, f is above −‖f‖.
         """
         rest = self._rest(values, slopes, norms)[:, None]
         t = self.gamma * shifts**2
         k = np.exp(-t)
         values = values[:, None]
         slopes = slopes[:, None]
-        lowest = (
-            np.minimum(values * k[:-1], values * k[1:])
-            - slopes * (k[:-1] * shifts[1:])
-            - rest * _far(t[1:])
-        )
+        lowest = np.minimum(values * k[:-1], values * k[1:])
+        lowest = lowest - slopes * (k[:-1] * shifts[1:]) - rest * _far(t[1:])
         lowest = np.maximum(np.column_stack([lowest, -norms]), -norms[:, None])
         return lowest + offsets[:, None]
 
     def _rest(self, values, slopes, norms) -> np.ndarray:
         """Return ‖f⊥‖ of `shifts_to_boundary`."""
-        return np.sqrt(
-            np.maximum(norms**2 - values**2 - slopes**2 / (2.0 * self.gamma), 0.0)
-        )
+        squares = norms**2 - values**2 - slopes**2 / (2.0 * self.gamma)
+        return np.sqrt(np.maximum(squares, 0.0))
 
     def gradients(self, X, Z, terms) -> np.ndarray:
-        """Return the gradients of Σ_j c_ij k(·, z_j) at every row x_i, from the terms c_ij k(x_i, z_j)."""
+        """Return the gradient of Σ_j c_ij k(·, z_j) at every row x_i.
+
+        The terms are c_ij k(x_i, z_j).
+        """
         return 2.0 * self.gamma * (terms @ Z - terms.sum(axis=1)[:, None] * X)
 
 
@@ -231,7 +233,8 @@ class Laplacian(Radial):
         Z = dense(Z)
         if isinstance(X, np.ndarray):
             return cdist(X, Z, "cityblock")
-        distances = np.zeros((len(X), len(Z)), like=X)  # on a GPU
+        # On a GPU, column by column
+        distances = np.zeros((len(X), len(Z)), like=X)
         for x, z in zip(X.T, Z.T, strict=True):
             distances += np.abs(x[:, None] - z)
         return distances
@@ -246,43 +249,51 @@ class Given(KernelFunction):
 
     def values(self, X, Z):
         values = np.array(self.function(X, Z), dtype=np.float64)
-        if values.shape != (X.shape[0], Z.shape[0]):
+        expected = (X.shape[0], Z.shape[0])
+        if values.shape != expected:
             raise ValueError(
-                f"kernel must return one value for every pair of rows, of shape {(X.shape[0], Z.shape[0])}, got "
-                f"{values.shape}."
+                "kernel must return one value for every pair of rows, of shape "
+                f"{expected}, got {values.shape}."
             )
         return values
 
     def squares(self, X):
-        return np.array(
-            [
-                float(self.values(X[i : i + 1], X[i : i + 1])[0, 0])
-                for i in range(X.shape[0])
-            ]
-        )
+        squares = np.empty(X.shape[0])
+        for i in range(len(squares)):
+            point = X[i : i + 1]
+            squares[i] = self.values(point, point)[0, 0]
+        return squares
 
 
 @dataclass(frozen=True, eq=False)
 class Precomputed(KernelFunction):
-    """A table of values: points are their numbers in it, as the rows of a matrix with one column."""
+    """A table of values.
+
+    Points are their numbers in it, as the rows of a matrix with one column.
+    """
 
     table: Matrix
     proven: ClassVar[bool] = False
 
     @cached_property
     def precision(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Relative error of the values: a table may have been rounded to single precision before it became double."""
+        """The relative error of the values.
+
+        A table may have been rounded to single precision before it became double.
+        """
         table = np.asarray(self.table)
         with np.errstate(over="ignore"):
-            is_single = np.array_equal(
-                table, table.astype(np.float32)
-            ) and not np.array_equal(table, np.rint(table))
-        return float(np.finfo(np.float32 if is_single else np.float64).eps)
+            is_single = np.array_equal(table, table.astype(np.float32))
+        # Integers are exact in single precision, too.
+        if is_single and not np.array_equal(table, np.rint(table)):
+            return float(np.finfo(np.float32).eps)
+        return float(np.finfo(np.float64).eps)
+
+    def _at(self, where) -> np.ndarray:
+        return np.asarray(self.table)[where].astype(np.float64, copy=False)
 
     def values(self, X, Z):
-        return np.asarray(self.table)[np.ix_(X[:, 0], Z[:, 0])].astype(
-            np.float64, copy=False
-        )
+        return self._at(np.ix_(X[:, 0], Z[:, 0]))
 
     def squares(self, X):
-        return np.asarray(self.table)[X[:, 0], X[:, 0]].astype(np.float64, copy=False)
+        return self._at((X[:, 0], X[:, 0]))

@@ -194,7 +194,9 @@ class FunctionRows(Rows):
         # A copy: classes that share the rows add products in other threads.
         for known, product in list(self._products):
             size = float(known[largest])
-            factor = float(c[largest]) / size if abs(size) > 1e-300 else 0.0
+            if abs(size) <= 1e-300:
+                continue
+            factor = float(c[largest]) / size
             if bool((np.abs(c - factor * known) <= 4 * ULP * np.abs(c)).all()):
                 return factor * product
         return None

@@ -57,9 +57,8 @@ class RowView:
         self.rows = rows
         # An empty block shows the number of columns and the type after the change.
         empty = self[:0]
-        n_rows = X.shape[0] if rows is None else len(rows)
-        self.shape = (n_rows, empty.shape[1])
-        self.size = n_rows * empty.shape[1]
+        self.shape = ((X if rows is None else rows).shape[0], empty.shape[1])
+        self.size = self.shape[0] * self.shape[1]
         self.dtype = empty.dtype
 
     def __len__(self) -> int:
@@ -70,7 +69,9 @@ class RowView:
         if self.rows is not None:
             wanted = self.rows[wanted]
         block = self.X[wanted]
-        return block if self.change is None else self.change(block)
+        if self.change is None:
+            return block
+        return self.change(block)
 
 
 def is_mapped(X: Matrix) -> bool:
@@ -81,12 +82,14 @@ def is_mapped(X: Matrix) -> bool:
     return isinstance(part, mmap.mmap)
 
 
+def stored_entries(X: Matrix) -> int:
+    """Return the number of entries that are stored."""
+    return X.nnz if sparse.issparse(X) else X.size
+
+
 def must_stay(X) -> bool:
     """Return whether a matrix is large and in a file, and must not be copied."""
-    if isinstance(X, RowView):
-        return True
-    stored = X.nnz if sparse.issparse(X) else X.size
-    return stored >= LARGE and is_mapped(X)
+    return isinstance(X, RowView) or (stored_entries(X) >= LARGE and is_mapped(X))
 
 
 def in_memory(X: Matrix) -> Matrix:
@@ -131,7 +134,7 @@ class MemoryRows(HostRows):
         self.shape = X.shape
         self.dtype = X.dtype
         self.is_sparse = sparse.issparse(X)
-        self.stored = X.nnz if self.is_sparse else X.size
+        self.stored = stored_entries(X)
         is_plain = X.dtype == np.float64 and not isinstance(X, RowView)
         self.is_small = (self.is_sparse or is_plain) and self.stored < LARGE
 
@@ -162,31 +165,25 @@ class MemoryRows(HostRows):
             if shift != 0.0:
                 values += shift
             return values
-        values = np.empty(self.shape[0])
-        if self.is_sparse:
-            self._sparse_dot(v, values)
-        else:
-            self._dense_dot(v, values)
-        if shift != 0.0:
-            over_parts(
-                values, lambda part: np.add(values[part], shift, out=values[part])
-            )
-        return values
-
-    def _sparse_dot(self, v, values) -> None:
-        entries = unsigned_parts(self.X)
-
-        def fill(part):
-            products.dot(*entries, part.start, part.stop, v, values[part])
-
         n = self.shape[0]
-        over(slices(n, max(1, n * PART_ENTRIES // self.stored)), fill)
+        values = np.empty(n)
+        if self.is_sparse:
+            entries = unsigned_parts(self.X)
+            blocks = slices(n, max(1, n * PART_ENTRIES // self.stored))
+        else:
+            entries = None
+            blocks = row_blocks(self.X)
 
-    def _dense_dot(self, v, values) -> None:
         def fill(part):
-            np.dot(_as_float64(self.X[part]), v, out=values[part])
+            if entries is None:
+                np.dot(_as_float64(self.X[part]), v, out=values[part])
+            else:
+                products.dot(*entries, part.start, part.stop, v, values[part])
+            if shift != 0.0:
+                values[part] += shift
 
-        over(row_blocks(self.X), fill)
+        over(blocks, fill)
+        return values
 
     def compensated_dot(self, v, shift, sizes):
         """Return x_i·v + shift for few rows, also where large terms cancel.
@@ -262,10 +259,11 @@ class MemoryRows(HostRows):
 
     def norms(self, p, factors=None):
         norm = sparse_norm if self.is_sparse else np.linalg.norm
-        parts = [slice(None)] if self.is_small else row_blocks(self.X)
+        blocks = [self.X]
+        if not self.is_small:
+            blocks = (self.X[part] for part in row_blocks(self.X))
         norms = []
-        for part in parts:
-            rows = self.X if self.is_small else self.X[part]
+        for rows in blocks:
             if factors is not None:
                 rows = scaled_columns(rows, factors)
             of_part = norm(rows.astype(np.float64, copy=False), ord=p, axis=1)

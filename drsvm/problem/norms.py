@@ -32,7 +32,7 @@ class Norm(ABC):
     q: ClassVar[float]
 
     cone: ClassVar[type[cones.Constraints]]
-    """The constraints ‖f ⊙ w‖ ≤ λ of the interior point, for the f of `cone_factors`."""
+    """The constraints ‖f ⊙ w‖ ≤ λ of the interior point (f are `cone_factors`)."""
 
     code: ClassVar[int]
     """The number under which the projection onto the epigraph is found."""
@@ -75,7 +75,10 @@ class Norm(ABC):
 
     @abstractmethod
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
-        """Return the largest ‖u‖_q with ‖(u, part)‖_q ≤ total, for 0 ≤ part ≤ total, and its two derivatives."""
+        """Return the largest ‖u‖_q with ‖(u, part)‖_q ≤ total, and its two derivatives.
+
+        The part is between 0 and the total.
+        """
 
     def cone_factors(self, prices: np.ndarray) -> np.ndarray:
         """Return the f by which the cone multiplies weights with the given prices."""
@@ -110,7 +113,8 @@ class L1(Norm):
     cone = cones.OneNormCone
     code = epigraph.ONE
     geometry = geometry.Diamond
-    share_of_chance = 0.25  # the gradient at random labels leaves few weights
+    # The gradient at random labels leaves few weights.
+    share_of_chance = 0.25
 
     def value(self, w) -> float:
         return float(np.abs(w).sum())
@@ -122,9 +126,8 @@ class L1(Norm):
         if self.value(w) <= radius:
             return w.copy()
         sizes = np.abs(w)
-        return np.sign(w) * np.maximum(
-            sizes - epigraph.threshold(sizes, float(radius), 0.0), 0.0
-        )
+        threshold = epigraph.threshold(sizes, float(radius), 0.0)
+        return np.sign(w) * np.maximum(sizes - threshold, 0.0)
 
     def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
         sizes = np.abs(w)
@@ -164,8 +167,7 @@ class L2(Norm):
         return w / length if length > 0 else np.zeros_like(w)
 
     def project_ball(self, w, radius: float) -> np.ndarray:
-        length = euclidean(w)
-        return w * (radius / length) if length > radius else w.copy()
+        return _shrunk(w, euclidean(w), radius)
 
     def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
         priced = prices * w
@@ -176,9 +178,8 @@ class L2(Norm):
             return np.zeros_like(w)
         squares = (priced / length) ** 2
         curvature = (prices / largest(prices)) ** 2
-        near = w / (
-            1.0 + _ellipsoid_multiplier(squares, curvature, radius / length) * curvature
-        )
+        multiplier = _ellipsoid_multiplier(squares, curvature, radius / length)
+        near = w / (1.0 + multiplier * curvature)
         return _shrunk(near, euclidean(prices * near), radius)
 
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
@@ -219,29 +220,29 @@ class LInf(Norm):
         return math.sqrt(2.0 / math.pi) * float(deviations.sum())
 
 
-TINY = 1e-200  # what is smaller counts as 0 where it would be divided by
+# What is smaller counts as 0 where it would be divided by.
+TINY = 1e-200
 
 
 def _shrunk(u, size: float, radius: float) -> np.ndarray:
-    """Return u, scaled into the ball where a rounding error puts it outside."""
-    return u * (radius / size) if size > radius else u
+    """Return a copy of u, scaled into the ball if it is larger."""
+    return u * min(1.0, radius / max(size, TINY))
 
 
 def _ellipsoid_multiplier(squares, curvature, share: float) -> float:
-    """Return μ ≥ 0 with Σ_j z_j² / (1 + μ h_j)² = share², for Σ z_j² = 1 and 0 < share < 1.
+    """Return μ ≥ 0 with Σ_j z_j² / (1 + μ h_j)² = share².
 
-    The inverse root of the sum is a concave function of μ, so Newton's method
-    approaches the solution from below.
+    Here, Σ z_j² = 1 and 0 < share < 1. The inverse root of the sum is a concave
+    function of μ, so Newton's method approaches the solution from below.
     """
     mu = 0.0
     for _ in range(100):
         scaled = squares / (1.0 + mu * curvature) ** 2
         total = float(scaled.sum())
         slope = float((scaled * curvature / (1.0 + mu * curvature)).sum())
+        step = 0.0
         if slope > 0:
             step = total / slope * (math.sqrt(total) / share - 1.0)
-        else:
-            step = 0.0
         mu += max(step, 0.0)
         if step <= 1e-15 * mu:
             break

@@ -205,8 +205,8 @@ class Problem:
         is_new = not _DATA.isdisjoint(values)
         if "flip_cost" in values:
             # Sums do not depend on a cost that all rows share.
-            costs = values["flip_cost"], known.get("flip_cost")
-            is_new = is_new or by_row(costs[0]) or by_row(costs[1])
+            is_new = is_new or by_row(values["flip_cost"])
+            is_new = is_new or by_row(known.get("flip_cost"))
         if is_new or "_known_sums" not in known:
             known["_known_sums"] = {}
         known.update(values)
@@ -360,8 +360,10 @@ class Problem:
         if not self.rows.readable:
             return self
         X = in_memory(self.X)
-        # The same rows stay the same object, which remembers sums over them.
-        return self if X is self.X else self.on_rows(X)
+        if X is self.X:
+            # The same object remembers sums over its rows.
+            return self
+        return self.on_rows(X)
 
     # --- attributes that follow from the others
 
@@ -389,7 +391,7 @@ class Problem:
     def flips_possible(self) -> bool:
         """Whether the adversary can afford to flip any label."""
         _, affordable = affordable_flips(self.flip_cost, self.radius)
-        return bool(affordable.any()) if by_row(affordable) else affordable
+        return bool(np.any(affordable))
 
     @property
     def X(self) -> Any:
@@ -455,8 +457,9 @@ class Problem:
 
     def norm_of(self, w: Vector, b: float = 0.0) -> float:
         """Return ‖(w/a, b/a_0)‖_q, where an infinite cost removes the entry."""
-        scaled = w if self.feature_cost is None else w / self.feature_cost
-        scaled = self.rows.coordinates(scaled)
+        if self.feature_cost is not None:
+            w = w / self.feature_cost
+        scaled = self.rows.coordinates(w)
         if self.prices_intercept:
             scaled = np.concatenate((scaled, (b / self.intercept_cost,)))
         return self.norm.value(scaled)
@@ -503,12 +506,10 @@ class Problem:
 
         The intercept b matters if it has a finite cost.
         """
+        weights = self.sample_weight
+        costs = self.flip_cost
         size = self.norm_of(w, b)
-        return float(
-            smallest_best_price(
-                margins, self.sample_weight, size, self.radius, self.flip_cost
-            )
-        )
+        return float(smallest_best_price(margins, weights, size, self.radius, costs))
 
     def price_and_objective(self, w: Vector, b: float = 0.0) -> tuple[float, float]:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q, and the objective with it.
@@ -523,16 +524,13 @@ class Problem:
         radius_price, objective : float, float
             The price λ of the radius, and the objective at (w, b, λ).
         """
-        size = self.norm_of(w, b)
         if self.rows.is_sharded:
+            size = self.norm_of(w, b)
             price, risk = self.rows.price_and_risk(self.sum_parameters, w, b, size)
             return price, risk + self.ridge(w)
         margins = self._compensated_margins(w, b)
-        weights = self.sample_weight
-        costs = self.flip_cost
-        price = float(smallest_best_price(margins, weights, size, self.radius, costs))
-        loss = expected_loss(margins, weights, price, costs)
-        return price, self.radius * price + loss + self.ridge(w)
+        price = self.radius_price(w, margins, b)
+        return price, self.objective_at(w, margins, price)
 
     def worst_case(self, loss: str, w: Vector, b: float, size: float, radii) -> Vector:
         """Return the worst-case risk for every radius; `loss` is hinge or zero-one.
@@ -623,9 +621,7 @@ class Problem:
 
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
-        shown = {}
-        for name in PARAMETERS[:5]:
-            shown[name] = getattr(self, name)
+        shown = {name: getattr(self, name) for name in PARAMETERS[:5]}
         if self.prices_intercept:
             shown["intercept_cost"] = self.intercept_cost
         for name in ("flip_cost", "feature_cost"):

@@ -16,10 +16,26 @@ class Sums(tuple):
     """
 
     def __add__(self, other):
-        return Sums(
-            None if one is None else one + two
-            for one, two in zip(self, other, strict=True)
-        )
+        sums = []
+        for one, two in zip(self, other, strict=True):
+            sums.append(None if one is None else self.added(one, two))
+        return type(self)(sums)
+
+    @staticmethod
+    def added(one, two):
+        """Return the sum of two entries."""
+        return one + two
+
+
+class Joined(Sums):
+    """Arrays with an entry or row for each of a few samples, put below each other."""
+
+    @staticmethod
+    def added(one, two):
+        """Return both arrays, one below the other."""
+        if sparse.issparse(one):
+            return sparse.vstack([one, two], format="csr")
+        return np.concatenate([one, two])
 
 
 class Largest(float):
@@ -27,22 +43,6 @@ class Largest(float):
 
     def __add__(self, other):
         return Largest(max(self, other))
-
-
-class Joined(tuple):
-    """Arrays with an entry or row for each of a few samples, which are put one below the other; None stays None."""
-
-    def __add__(self, other):
-        return Joined(
-            None if one is None else _stacked(one, two)
-            for one, two in zip(self, other, strict=True)
-        )
-
-
-def _stacked(one, two):
-    if sparse.issparse(one):
-        return sparse.vstack([one, two], format="csr")
-    return np.concatenate([one, two])
 
 
 class Distinct(NamedTuple):
@@ -58,9 +58,8 @@ class Distinct(NamedTuple):
         return cls(distinct, np.bincount(places, masses, minlength=len(distinct)))
 
     def __add__(self, other) -> "Distinct":  # pyright: ignore[reportIncompatibleMethodOverride]
-        numbers, masses = (
-            np.concatenate(pair) for pair in zip(self, other, strict=True)
-        )
+        numbers = np.concatenate((self.numbers, other.numbers))
+        masses = np.concatenate((self.masses, other.masses))
         return Distinct.of(numbers, masses)
 
 
@@ -75,9 +74,6 @@ class Moments(NamedTuple):
         mass = self.mass + other.mass
         share = other.mass / mass
         apart = other.means - self.means
-        variances = (
-            (1.0 - share) * self.variances
-            + share * other.variances
-            + share * (1.0 - share) * apart**2
-        )
+        variances = (1.0 - share) * self.variances + share * other.variances
+        variances = variances + share * (1.0 - share) * apart**2
         return Moments(mass, self.means + share * apart, variances)

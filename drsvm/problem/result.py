@@ -1,4 +1,4 @@
-"""The result of a solver call: the classifier, its certificate, the status and the history of the run."""
+"""The result of a solver call: classifier, certificate, status and history."""
 
 import json
 from collections.abc import Iterable
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.utils.lazy import optional
+from drsvm.utils.messages import right_aligned
 
 
 class Status(Enum):
@@ -22,7 +23,10 @@ class Status(Enum):
     """
 
     OPTIMAL = "the proven gap is at most the tolerance"
-    OPTIMAL_WITHIN_BOUNDS = "among classifiers with limited weights, the proven gap is at most the tolerance"
+    OPTIMAL_WITHIN_BOUNDS = (
+        "among classifiers with limited weights, the proven gap is at most the "
+        "tolerance"
+    )
     OPTIMAL_IN_SPAN = (
         "among functions of the landmarks, the proven gap is at most the tolerance"
     )
@@ -41,11 +45,7 @@ class Status(Enum):
     @property
     def reached(self) -> bool:
         """Whether the tolerance was reached, possibly for some classifiers only."""
-        return self in (
-            Status.OPTIMAL,
-            Status.OPTIMAL_WITHIN_BOUNDS,
-            Status.OPTIMAL_IN_SPAN,
-        )
+        return self.name.startswith("OPTIMAL")
 
     def __str__(self) -> str:
         return self.name.lower().replace("_", " ")
@@ -58,7 +58,8 @@ class Progress:
     Examples
     --------
     >>> from drsvm import Problem, solve
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
     >>> gaps = []
     >>> result = solve(problem, callback=lambda progress: gaps.append(progress.gap))
     >>> gaps[-1] <= result.tol
@@ -86,7 +87,8 @@ class History:
     Examples
     --------
     >>> from drsvm import Problem, solve
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
     >>> history = solve(problem).history
     >>> sorted(history.to_dict())
     ['gap', 'iteration', 'lower_bound', 'objective', 'radius_price', 'time']
@@ -95,32 +97,30 @@ class History:
     """
 
     def __init__(self) -> None:
-        self._columns: dict[str, list[float] | np.ndarray] = {
-            name: [] for name in _RECORDED
-        }
+        self._columns: dict[str, Any] = {name: [] for name in _RECORDED}
 
     def append(self, progress: Progress) -> None:
         """Add one entry."""
+        if isinstance(self._columns["time"], np.ndarray):
+            # This history was stored.
+            self._columns = {name: self._columns[name].tolist() for name in _RECORDED}
         for name, column in self._columns.items():
-            column = self._columns[name] = (
-                list(column) if isinstance(column, np.ndarray) else column
-            )
             column.append(getattr(progress, name))
 
     def __len__(self) -> int:
         return len(self._columns["iteration"])
 
     def to_dict(self) -> dict[str, np.ndarray]:
-        """Return the columns iteration, time, objective, lower_bound, gap and radius_price as arrays."""
-        *columns, prices = (np.array(self._columns[name]) for name in _RECORDED)
-        gaps = np.maximum(columns[2] - columns[3], 0.0)
-        return dict(
-            zip(
-                (*_RECORDED[:-1], "gap", _RECORDED[-1]),
-                (*columns, gaps, prices),
-                strict=True,
-            )
-        )
+        """Return the columns as arrays.
+
+        They are iteration, time, objective, lower_bound, gap and radius_price.
+        """
+        columns = {name: np.array(self._columns[name]) for name in _RECORDED}
+        prices = columns.pop("radius_price")
+        gaps = columns["objective"] - columns["lower_bound"]
+        columns["gap"] = np.maximum(gaps, 0.0)
+        columns["radius_price"] = prices
+        return columns
 
     def __getstate__(self) -> dict[str, np.ndarray]:
         """Return plain arrays, which any serialisation format can store."""
@@ -128,7 +128,7 @@ class History:
 
     def __setstate__(self, state: dict[str, np.ndarray]) -> None:
         self._columns = {name: np.asarray(state[name]) for name in _RECORDED}
-        if {np.shape(column) for column in self._columns.values()} != {(len(self),)}:
+        if {column.shape for column in self._columns.values()} != {(len(self),)}:
             raise ValueError("the columns of a history are vectors of one length.")
 
     def __getattr__(self, name: str) -> np.ndarray:
@@ -180,7 +180,8 @@ class Result:
     Examples
     --------
     >>> from drsvm import Problem, solve
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
     >>> result = solve(problem)
     >>> result.gap <= result.tol
     True
@@ -207,7 +208,10 @@ class Result:
 
     @property
     def gap(self) -> float:
-        """Objective minus lower bound: the optimum is at most this far below the objective."""
+        """Objective minus lower bound.
+
+        The optimum is at most this far below the objective.
+        """
         return max(self.objective - self.lower_bound, 0.0)
 
     @property
@@ -222,113 +226,117 @@ class Result:
         """For which classifiers the lower bound holds, in words; empty if for all."""
         if np.isinf(self.weight_bound):
             return ""
-        contributions = f"sum_j s_j |w_j| up to {self.contribution_bound:.0e}, s_j the root mean square of feature j"
         return (
-            f"weights of norm up to {self.weight_bound:.4g} (in fact {contributions})"
+            f"weights of norm up to {self.weight_bound:.4g} (in fact sum_j s_j |w_j| "
+            f"up to {self.contribution_bound:.0e}, s_j the root mean square of "
+            "feature j)"
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes, with the name of the status: some serialisation formats cannot store an enum."""
+        """Return the attributes, with the name of the status.
+
+        Some serialisation formats cannot store an enum.
+        """
         return {**self.__dict__, "status": self.status.name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, Status[value] if name == "status" else value)
+        vars(self).update(state, status=Status[state["status"]])
 
     def to_json(self) -> str:
         """Return everything except the multipliers and `info` as JSON.
 
         Infinite bounds of the weights become null.
         """
-        plain = {
-            name: getattr(self, name)
-            for name in ("intercept", "radius_price", "objective", "lower_bound", "gap")
-        }
-        bounds = {
-            "weight_bound": self.weight_bound,
-            "contribution_bound": self.contribution_bound,
-        }
-        bounds = {
-            name: None if np.isinf(bound) else bound for name, bound in bounds.items()
-        }
-        how = {"status": str(self.status), "message": self.status.message}
-        how |= {
-            name: getattr(self, name) for name in ("solver", "n_iter", "time", "tol")
-        }
-        history = json.loads(self.history.to_json())
-        return json.dumps(
-            {
-                "weights": self.weights.tolist(),
-                **plain,
-                **bounds,
-                **how,
-                "history": history,
-            }
-        )
+        values: dict[str, Any] = {"weights": self.weights.tolist()}
+        for name in _IN_JSON:
+            values[name] = getattr(self, name)
+        for name in ("weight_bound", "contribution_bound"):
+            if np.isinf(values[name]):
+                values[name] = None
+        values["status"] = str(self.status)
+        values["message"] = self.status.message
+        values["history"] = json.loads(self.history.to_json())
+        return json.dumps(values)
 
     def __repr__(self) -> str:
         used = np.count_nonzero(self.weights)
-        lines = [
-            f"Result: {self.status}: {self.status.message}",
-            *([f"  only for      {self.condition}"] if self.condition else []),
+        lines = [f"Result: {self.status}: {self.status.message}"]
+        if self.condition:
+            lines.append(f"  only for      {self.condition}")
+        lines += [
             f"  objective     {self.objective:.10f}",
             f"  lower bound   {self.lower_bound:.10f}",
             f"  gap           {self.gap:.2e}  (tolerance {self.tol:.0e})",
             f"  radius price  {self.radius_price:.6g}",
-            f"  weights       {used} of {self.weights.size} not zero, intercept {self.intercept:.6g}",
-            f"  run           {self.solver}, {self.n_iter} iterations, {self.time:.3g} s",
+            f"  weights       {used} of {self.weights.size} not zero, "
+            f"intercept {self.intercept:.6g}",
+            f"  run           {self.solver}, {self.n_iter} iterations, "
+            f"{self.time:.3g} s",
         ]
         return "\n".join(lines)
 
 
+# The attributes of a result in JSON, besides arrays and the status
+_IN_JSON = (
+    "intercept",
+    "radius_price",
+    "objective",
+    "lower_bound",
+    "gap",
+    "weight_bound",
+    "contribution_bound",
+    "solver",
+    "n_iter",
+    "time",
+    "tol",
+)
+
+
 class Results(list[Result]):
-    """The results of several problems, one class each (its label) against the rest: a list that prints as a table."""
+    """The results of several problems: each class, by its label, against the rest.
+
+    This list prints as a table.
+    """
 
     def __init__(self, results: Iterable[Result] = (), labels: Iterable[Any] = ()):
         super().__init__(results)
         self.labels = [str(label) for label in labels]
 
     def __repr__(self) -> str:
-        # it was changed
-        if len(self.labels) == len(self):
-            labels = self.labels
-        else:
-            labels = list(map(str, range(len(self))))
-        reached = sum(result.status.reached for result in self)
-        rows: list[tuple[str, ...]] = [
-            (
-                "class",
-                "objective",
-                "gap",
-                "radius price",
-                "nonzero",
-                "iterations",
-                "status",
-            )
-        ]
+        labels = self.labels
+        if len(labels) != len(self):
+            # The list was changed.
+            labels = [str(index) for index in range(len(self))]
+        rows = [_HEAD]
         for label, one in zip(labels, self, strict=True):
-            figures = (
+            cells = (
+                label,
                 f"{one.objective:.8f}",
                 f"{one.gap:.1e}",
                 f"{one.radius_price:.5g}",
+                str(np.count_nonzero(one.weights)),
+                str(one.n_iter),
+                str(one.status),
             )
-            rows.append(
-                (
-                    label,
-                    *figures,
-                    str(np.count_nonzero(one.weights)),
-                    str(one.n_iter),
-                    str(one.status),
-                )
-            )
-        first, *others, _ = (
-            max(map(len, column)) for column in zip(*rows, strict=True)
-        )
+            rows.append(cells)
+        width = max(len(row[0]) for row in rows)
+        numbers = right_aligned([row[1:-1] for row in rows])
+        reached = sum(result.status.reached for result in self)
         lines = [
-            "  ".join(
-                [row[0].ljust(first), *map(str.rjust, row[1:-1], others), row[-1]]
-            )
-            for row in rows
+            f"Results: {len(self)} classes, each against the rest; "
+            f"{reached} reached the tolerance"
         ]
-        title = f"Results: {len(self)} classes, each against the rest; {reached} reached the tolerance"
-        return "\n  ".join([title, *lines])
+        for row, aligned in zip(rows, numbers, strict=True):
+            lines.append(f"{row[0].ljust(width)}  {aligned}  {row[-1]}")
+        return "\n  ".join(lines)
+
+
+_HEAD = (
+    "class",
+    "objective",
+    "gap",
+    "radius price",
+    "nonzero",
+    "iterations",
+    "status",
+)

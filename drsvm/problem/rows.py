@@ -202,7 +202,9 @@ class Rows(ABC):
         if len(values) != n_given:
             return None
         values = self.vector(values)
-        return values if kept is None else values[kept]
+        if kept is not None:
+            values = values[kept]
+        return values
 
     def to_given_rows(self, values, n_given: int, kept) -> Vector:
         """Expand values of the kept rows to all given rows, with 0 for the others."""

@@ -11,24 +11,26 @@ from scipy import sparse
 from drsvm.utils.annotations import Costs, Labels, Matrix
 from drsvm.utils.parallel import over, row_blocks
 
+# For smaller κ > 0, computing with 1/κ is not safe.
+SMALLEST_FLIP_COST = 1e-100
+# The range of finite costs of features and of the intercept: dividing by them is safe.
+COST_RANGE = (1e-100, 1e100)
+COST_RULE = f"costs must lie between {COST_RANGE[0]:g} and {COST_RANGE[1]:g}, or be inf"
+# Larger entries of X are refused: sums of their squares overflow, and nothing could be
+# proven.
+LARGEST_ENTRY = 1e100
+
 
 def check_number(value, name: str, *, infinite: bool = False) -> float:
     """Return `value` as a float ≥ 0, or raise an error."""
-    if not isinstance(value, float) and (
-        isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real)
-    ):
+    is_boolean = isinstance(value, bool | np.bool_)
+    if is_boolean or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     number = float(value)
-    if math.isnan(number) or number < 0 or (math.isinf(number) and not infinite):
-        if infinite:
-            limits = "at least 0 (inf is allowed)"
-        else:
-            limits = "finite and at least 0"
+    limits = "at least 0 (inf is allowed)" if infinite else "finite and at least 0"
+    if not number >= 0 or (math.isinf(number) and not infinite):
         raise ValueError(f"{name} must be {limits}, got {name}={value!r}.")
     return number
-
-
-SMALLEST_FLIP_COST = 1e-100  # for smaller κ > 0, computing with 1/κ is not safe
 
 
 def check_flip_cost(value) -> float:
@@ -36,113 +38,115 @@ def check_flip_cost(value) -> float:
     cost = check_number(value, "flip_cost", infinite=True)
     if 0 < cost < SMALLEST_FLIP_COST:
         raise ValueError(
-            f"flip_cost must be 0 or at least {SMALLEST_FLIP_COST:g}, got flip_cost={value!r}: use 0."
+            f"flip_cost must be 0 or at least {SMALLEST_FLIP_COST:g}, got "
+            f"flip_cost={value!r}: use 0."
         )
     return cost
 
 
 def check_flip_costs(value, n: int, kept: np.ndarray | None = None) -> Costs:
-    """Return the cost of flipping a label: a float, or an array over the kept rows if they differ."""
+    """Return the cost of flipping a label.
+
+    It is a float, or an array over the kept rows if they differ.
+    """
     if isinstance(value, dict):
         raise TypeError(
-            "flip_cost must be a number or have one entry per row, got a dict: for costs by class, pass "
-            "[costs[label] for label in y]."
+            "flip_cost must be a number or have one entry per row, got a dict: for "
+            "costs by class, pass [costs[label] for label in y]."
         )
     if np.ndim(value) == 0:
         return check_flip_cost(value)
-    costs = _one_per(value, n, "flip_cost", "row")
-    _refuse(
-        costs,
-        ~(costs >= 0),
-        "flip_cost",
-        "row",
-        "costs must be at least 0 (inf is allowed: a verified label)",
-    )
+    costs = _one_per_row(value, n, "flip_cost")
+    rule = "costs must be at least 0 (inf is allowed: a verified label)"
+    _refuse(costs, ~(costs >= 0), "flip_cost", "row", rule)
     tiny = (costs > 0) & (costs < SMALLEST_FLIP_COST)
-    _refuse(
-        costs,
-        tiny,
-        "flip_cost",
-        "row",
-        f"costs must be 0 or at least {SMALLEST_FLIP_COST:g}: use 0",
-    )
-    costs = costs if kept is None else costs[kept]
-    return float(costs[0]) if (costs == costs[0]).all() else costs
-
-
-# Of finite prices of features and of the intercept, so that dividing by them is safe
-PRICE_RANGE = (
-    1e-100,
-    1e100,
-)
-_PRICE_RULE = (
-    f"prices must lie between {PRICE_RANGE[0]:g} and {PRICE_RANGE[1]:g}, or be inf"
-)
+    rule = f"costs must be 0 or at least {SMALLEST_FLIP_COST:g}: use 0"
+    _refuse(costs, tiny, "flip_cost", "row", rule)
+    if kept is not None:
+        costs = costs[kept]
+    if (costs == costs[0]).all():
+        return float(costs[0])
+    return costs
 
 
 def check_intercept_cost(value) -> float:
-    """Return the price of the intercept as a float; inf means that it is free."""
+    """Return the cost of the intercept as a float; inf means that it is free."""
     cost = check_number(value, "intercept_cost", infinite=True)
-    if not _is_price(cost):
+    if not _is_cost(cost):
         raise ValueError(
-            f"intercept_cost={value!r} is out of range: {_PRICE_RULE} (a free intercept)."
+            f"intercept_cost={value!r} is out of range: {COST_RULE} (a free intercept)."
         )
     return cost
 
 
 def check_feature_costs(value, d: int) -> np.ndarray | None:
-    """Return the prices of the features, or None if all are 1."""
+    """Return the costs of the features, or None if all are 1."""
     if value is None:
         return None
-    costs = _one_per(value, d, "feature_cost", "feature")
-    _refuse(
-        costs,
-        ~_is_price(costs),
-        "feature_cost",
-        "feature",
-        f"{_PRICE_RULE} (a feature that cannot shift)",
-    )
+    costs = _one_per_feature(value, d, "feature_cost")
+    rule = f"{COST_RULE} (a feature that cannot shift)"
+    _refuse(costs, ~_is_cost(costs), "feature_cost", "feature", rule)
     return None if (costs == 1).all() else costs
+
+
+def _is_cost(cost):
+    low, high = COST_RANGE
+    return (cost == math.inf) | ((cost >= low) & (cost <= high))
+
+
+def check_monotonic_signs(value, d: int) -> np.ndarray | None:
+    """Return the prescribed signs of the weights as −1, 0 and 1.
+
+    None if there are none.
+    """
+    if value is None:
+        return None
+    signs = _one_per_feature(value, d, "monotonic_cst")
+    rule = (
+        "use 1 for a weight that must not be negative, -1 for one that must not be "
+        "positive, 0 for a free one"
+    )
+    _refuse(signs, ~np.isin(signs, (-1, 0, 1)), "monotonic_cst", "feature", rule)
+    return signs.astype(np.int8) if signs.any() else None
 
 
 def in_order_of_features(
     value, names: Sequence[str] | None, parameter: str, otherwise: float
 ):
-    """Return the values of a parameter in the order of the features if it is a dict by name, else unchanged."""
+    """Return the values of a parameter in the order of the features.
+
+    Only a dict by name is changed.
+    """
     if not isinstance(value, Mapping):
         return value
     if names is None:
         raise ValueError(
-            f"{parameter} names features ({_shown(list(value))}), but X has no names: pass a data frame, or "
-            f"{parameter} as an array with one entry per feature."
+            f"{parameter} names features ({_shown(list(value))}), but X has no names: "
+            f"pass a data frame, or {parameter} as an array with one entry per feature."
         )
-    unknown = [name for name in value if name not in set(names)]
-    if unknown:
-        raise ValueError(
-            f"{parameter} names {unknown[0]!r}, which is not among the features {_shown(names)}."
-        )
+    for name in value:
+        if name not in set(names):
+            raise ValueError(
+                f"{parameter} names {name!r}, which is not among the features "
+                f"{_shown(names)}."
+            )
     return [value.get(name, otherwise) for name in names]
 
 
 def _shown(names: Sequence) -> str:
-    return ", ".join(map(str, names[:5])) + (", …" if len(names) > 5 else "")
+    text = ", ".join(map(str, names[:5]))
+    return f"{text}, …" if len(names) > 5 else text
 
 
-def _is_price(cost):
-    return (cost == math.inf) | ((cost >= PRICE_RANGE[0]) & (cost <= PRICE_RANGE[1]))
+def _one_per_feature(value, d: int, name: str) -> np.ndarray:
+    return _one_per(value, d, name, "feature", "fiu")
 
 
-def check_monotonic_signs(value, d: int) -> np.ndarray | None:
-    """Return the prescribed signs of the weights as −1, 0 and 1, or None if there are none."""
-    if value is None:
-        return None
-    signs = _one_per(value, d, "monotonic_cst", "feature")
-    rule = "use 1 for a weight that must not be negative, -1 for one that must not be positive, 0 for a free one"
-    _refuse(signs, ~np.isin(signs, (-1, 0, 1)), "monotonic_cst", "feature", rule)
-    return signs.astype(np.int8) if signs.any() else None
+def _one_per_row(value, n: int, name: str, kinds: str = "fiu") -> np.ndarray:
+    return _one_per(value, n, name, "row", kinds)
 
 
-def _one_per(value, count: int, name: str, what: str, kinds: str = "fiu") -> np.ndarray:
+def _one_per(value, count: int, name: str, what: str, kinds: str) -> np.ndarray:
     """Return the values as a new float64 array with one entry per row or feature.
 
     A number is repeated.
@@ -150,13 +154,15 @@ def _one_per(value, count: int, name: str, what: str, kinds: str = "fiu") -> np.
     values = np.asarray(value)
     if values.dtype.kind not in kinds:
         raise TypeError(
-            f"{name} must contain real numbers, got {name}={value!r} with dtype {values.dtype}."
+            f"{name} must contain real numbers, got {name}={value!r} with dtype "
+            f"{values.dtype}."
         )
     if values.ndim == 0:
         return np.full(count, float(values))
     if values.shape != (count,):
         raise ValueError(
-            f"{name} must be a number or have one entry per {what} of X ({count}), got shape {values.shape}."
+            f"{name} must be a number or have one entry per {what} of X ({count}), got "
+            f"shape {values.shape}."
         )
     return values.astype(np.float64)
 
@@ -171,7 +177,10 @@ def _refuse(
 
 
 def check_rows(X: "Matrix | CheckedRows") -> Matrix:
-    """Return X as a C-ordered array or a canonical CSR array of finite floats, sharing memory with X where possible."""
+    """Return X as a C-ordered array or a canonical CSR array of finite floats.
+
+    It shares memory with X where possible.
+    """
     if isinstance(X, CheckedRows):
         return X.rows
     rows = as_rows(X)
@@ -181,10 +190,10 @@ def check_rows(X: "Matrix | CheckedRows") -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """Rows in the form that `as_rows` returns and known to be finite: `check_rows` returns them without another check.
+    """Rows in the form that `as_rows` returns, and known to be finite.
 
-    An estimator checks its rows once and then builds one problem per class, fold and
-    setting from them.
+    `check_rows` returns them without another check: an estimator checks its rows once
+    and then builds one problem per class, fold and setting from them.
     """
 
     rows: Matrix
@@ -192,36 +201,24 @@ class CheckedRows:
 
 def as_rows(X: Matrix) -> Matrix:
     """Return X in the form that `check_rows` returns, without checking its values."""
-    if sparse.issparse(X):
-        rows = _sparse_rows(X)
-    else:
-        given = np.asarray(X)
-        if given.ndim != 2:
-            raise ValueError(
-                f"X must have two dimensions (rows, features), got shape {given.shape}: "
-                "use X.reshape(-1, 1) for one feature."
-            )
-        rows = np.ascontiguousarray(given, dtype=_float_type(given.dtype)).view(
-            np.ndarray
-        )
-        rows.flags.writeable = False
+    rows = _sparse_rows(X) if sparse.issparse(X) else _dense_rows(np.asarray(X))
     if 0 in rows.shape:
         raise ValueError(
-            f"X is empty: its shape is {rows.shape}, but at least one row and one feature are needed."
+            f"X is empty: its shape is {rows.shape}, but at least one row and one "
+            "feature are needed."
         )
     return rows
 
 
-def _float_type(dtype: np.dtype) -> np.dtype:
-    if dtype.kind not in "fiub":
-        if dtype.kind == "c":
-            remedy = "take the real part"
-        else:
-            remedy = "convert it to numbers, for instance X.astype(float)"
-        raise TypeError(f"X must contain real numbers, got dtype {dtype}: {remedy}.")
-    if dtype in (np.float32, np.float64):
-        return dtype
-    return np.dtype(np.float64)
+def _dense_rows(X: np.ndarray) -> np.ndarray:
+    if X.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions (rows, features), got shape {X.shape}: "
+            "use X.reshape(-1, 1) for one feature."
+        )
+    rows = np.ascontiguousarray(X, dtype=_float_type(X.dtype)).view(np.ndarray)
+    rows.flags.writeable = False
+    return rows
 
 
 def _sparse_rows(X: Matrix) -> Matrix:
@@ -230,70 +227,81 @@ def _sparse_rows(X: Matrix) -> Matrix:
         raise ValueError(
             f"X must have two dimensions (rows, features), got shape {X.shape}."
         )
-    X = X if X.format == "csr" else X.tocsr()
+    X = X.tocsr()
+    index_type = np.int64
     if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
-        kind = np.int32
-    else:
-        kind = np.int64
-    indices, indptr = (part.astype(kind, copy=False) for part in (X.indices, X.indptr))
+        index_type = np.int32
+    indices = X.indices.astype(index_type, copy=False)
+    indptr = X.indptr.astype(index_type, copy=False)
     # A new object with its own flags, because sorting and setting flags must not affect
     # the caller's matrix.
     rows = sparse.csr_array((X.data, indices, indptr), shape=X.shape, copy=False)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
-    return rows if rows.dtype == dtype else rows.astype(dtype)
+    return rows.astype(dtype, copy=False)
 
 
-# Larger entries of X are refused: sums of their squares overflow, and nothing could be
-# proven
-LARGEST_ENTRY = 1e100
+def _float_type(dtype: np.dtype) -> np.dtype:
+    if dtype.kind not in "fiub":
+        remedy = "convert it to numbers, for instance X.astype(float)"
+        if dtype.kind == "c":
+            remedy = "take the real part"
+        raise TypeError(f"X must contain real numbers, got dtype {dtype}: {remedy}.")
+    if dtype == np.float32:
+        return dtype
+    return np.dtype(np.float64)
 
 
 def check_entries(rows: Matrix) -> None:
-    """Raise an error that names the first entry that is not a number of ordinary size."""
-    stored = rows.data if sparse.issparse(rows) else rows
-    blocks = row_blocks(stored if stored.ndim == 2 else stored[:, None])
+    """Raise an error that names the first entry that is no number of ordinary size."""
+    if sparse.issparse(rows):
+        stored = rows.data
+        blocks = row_blocks(stored[:, None])
+    else:
+        stored = rows
+        blocks = row_blocks(stored)
 
-    def is_ordinary(block: slice) -> bool:  # minimum and maximum are NaN if an entry is
-        return (
-            float(stored[block].min()) >= -LARGEST_ENTRY
-            and float(stored[block].max()) <= LARGEST_ENTRY
-        )
+    def is_ordinary(block: slice) -> bool:
+        # The minimum and the maximum are NaN if an entry is.
+        low = float(stored[block].min())
+        high = float(stored[block].max())
+        return low >= -LARGEST_ENTRY and high <= LARGEST_ENTRY
 
     ordinary = over(blocks, is_ordinary)
-    if not all(ordinary):
-        first = blocks[ordinary.index(False)].start
-        block = stored[blocks[ordinary.index(False)]]
-        bad = np.argwhere(~(np.abs(block, dtype=np.float64) <= LARGEST_ENTRY))[0]
-        i = first + bad[0]
-        j = bad[-1]
-        if stored.ndim == 1:
-            j = rows.indices[i]
-            i = np.searchsorted(rows.indptr, i, side="right") - 1
-        value = block[tuple(bad)]
-        large = ", which is too large," if np.isfinite(value) else ""
-        raise ValueError(
-            f"X has {value:g}{large} at row {i}, column {j}: impute or drop such entries "
-            "(for instance with sklearn.impute.SimpleImputer)."
-        )
+    if all(ordinary):
+        return
+    first = blocks[ordinary.index(False)]
+    block = stored[first]
+    bad = np.argwhere(~(np.abs(block, dtype=np.float64) <= LARGEST_ENTRY))[0]
+    value = block[tuple(bad)]
+    i = first.start + bad[0]
+    j = bad[-1]
+    if stored.ndim == 1:
+        j = rows.indices[i]
+        i = np.searchsorted(rows.indptr, i, side="right") - 1
+    large = ", which is too large," if np.isfinite(value) else ""
+    raise ValueError(
+        f"X has {value:g}{large} at row {i}, column {j}: impute or drop such entries "
+        "(for instance with sklearn.impute.SimpleImputer)."
+    )
 
 
 def check_that_labels_are_given(y: Labels) -> None:
     """Raise an error that names the first row whose label is None, NaN or pandas.NA."""
     labels = np.asarray(y)
-    if labels.ndim and labels.dtype.kind in "fO":
-        given = labels.ravel().tolist()
-    else:
-        given = ()
-    texts = ["" if isinstance(label, str) else str(label) for label in given]
-    gaps = [
-        row for row, text in enumerate(texts) if text in ("None", "nan", "<NA>", "NaT")
-    ]
+    if labels.ndim == 0 or labels.dtype.kind not in "fO":
+        return
+    given = labels.ravel().tolist()
+    gaps = []
+    for row, label in enumerate(given):
+        if not isinstance(label, str) and str(label) in ("None", "nan", "<NA>", "NaT"):
+            gaps.append(row)
     if gaps:
         raise ValueError(
-            f"y has {texts[gaps[0]]} in place of a label in {len(gaps)} of {len(texts)} rows, the first of them row "
-            f"{gaps[0]}: leave those rows out of X and y (pandas.notna(y) tells which to keep)."
+            f"y has {given[gaps[0]]} in place of a label in {len(gaps)} of "
+            f"{len(given)} rows, the first of them row {gaps[0]}: leave those rows out "
+            "of X and y (pandas.notna(y) tells which to keep)."
         )
 
 
@@ -307,7 +315,8 @@ def check_label_vector(y: Labels, n: int) -> np.ndarray:
         labels = labels.ravel()
     if labels.shape != (n,):
         raise ValueError(
-            f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}."
+            f"y must have one label per row of X: X has {n} rows, y has shape "
+            f"{labels.shape}."
         )
     if labels.dtype.kind == "c":
         raise TypeError("y must not be complex.")
@@ -315,17 +324,20 @@ def check_label_vector(y: Labels, n: int) -> np.ndarray:
         check_that_labels_are_given(labels)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(
-            f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those rows."
+            f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those "
+            "rows."
         )
     return labels
 
 
 def check_labels(y: Labels, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two classes in sorted order and the signs ±1 of the rows (+1 for the second class)."""
+    """Return the two classes in sorted order, and the signs ±1 of the rows.
+
+    The sign is +1 for the second class.
+    """
     labels = check_label_vector(y, n)
-    if (
-        labels.dtype.kind in "fiub" and len(labels) > 0
-    ):  # two numbers are found without sorting all labels
+    # Two numbers are found without sorting all labels.
+    if labels.dtype.kind in "fiub" and len(labels) > 0:
         low = labels.min()
         high = labels.max()
         positive = labels == high
@@ -342,27 +354,31 @@ def distinct_labels(labels: np.ndarray, **options):
         return np.unique(labels, **options)
     except TypeError:
         raise TypeError(
-            "y mixes labels that cannot be compared with each other: use two strings or two numbers."
+            "y mixes labels that cannot be compared with each other: use two strings "
+            "or two numbers."
         ) from None
 
 
 def check_classes(classes: np.ndarray) -> None:
     """Raise an error unless there are two classes."""
-    if len(classes) != 2:
-        several = "with more classes, solve one problem per class against the rest"
-        if len(classes) == 1:
-            remedy = "one class cannot be separated"
-        else:
-            remedy = several
-        raise ValueError(
-            f"y must have exactly two labels, got {len(classes)} ({_shown(classes.tolist())}): {remedy}."
-        )
+    if len(classes) == 2:
+        return
+    remedy = "with more classes, solve one problem per class against the rest"
+    if len(classes) == 1:
+        remedy = "one class cannot be separated"
+    raise ValueError(
+        f"y must have exactly two labels, got {len(classes)} "
+        f"({_shown(classes.tolist())}): {remedy}."
+    )
 
 
 def check_signed_rows(
     X: Matrix, signs, sample_weight=None
 ) -> tuple[Matrix, np.ndarray, np.ndarray]:
-    """Return rows, their labels ±1, of which all may be equal, and their weights, which are not scaled."""
+    """Return rows, their labels ±1 and their weights, which are not scaled.
+
+    All labels may be equal.
+    """
     X = check_rows(X)
     signs = np.asarray(signs, dtype=np.float64)
     n = X.shape[0]
@@ -392,17 +408,20 @@ def check_total(largest: float) -> None:
     """Raise an error unless some weight is positive."""
     if not largest > 0:
         raise ValueError(
-            "sample_weight is 0 for every row: at least one row of each class needs a positive weight."
+            "sample_weight is 0 for every row: at least one row of each class needs a "
+            "positive weight."
         )
 
 
 def check_unscaled_weights(sample_weight, n: int) -> np.ndarray:
-    """Return the weights as a new array with one entry per row, all of them finite and at least 0."""
-    weights = _one_per(sample_weight, n, "sample_weight", "row", "fiub")
+    """Return the weights as a new array with one entry per row.
+
+    All of them are finite and at least 0.
+    """
+    weights = _one_per_row(sample_weight, n, "sample_weight", "fiub")
     bad = ~(np.isfinite(weights) & (weights >= 0))
-    _refuse(
-        weights, bad, "sample_weight", "row", "weights must be finite and at least 0"
-    )
+    rule = "weights must be finite and at least 0"
+    _refuse(weights, bad, "sample_weight", "row", rule)
     return weights
 
 

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from drsvm.solvers.selection import solver_classes
 from drsvm.utils.lazy import lazy_names
 
 # `as` marks what is public; the rest is for other folders and for tests.
@@ -62,12 +61,22 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         ".api": "solve",
+        ".conic.conic_solver": "Conic",
+        ".dual_coordinate.dual_coordinate_solver": "DualCoordinate",
+        ".dual_coordinate.feature_working_set": "FeatureWorkingSet",
+        ".interior_point.interior_point_solver": "InteriorPoint",
+        ".landmarks.landmark_solver": "Landmarks",
         ".many": "solve_many",
-        ".paper.proximal_steps": "ProximalBatchStep ProximalStep proximal_batch_step proximal_step",
+        ".paper.admm.gs_admm": "Admm",
+        ".paper.federated.federated_solver": "Federated",
+        ".paper.incremental.run": "Hybrid Ippa Isg",
+        ".paper.proximal_steps": (
+            "ProximalBatchStep ProximalStep proximal_batch_step proximal_step"
+        ),
         ".path.radius_max": "radius_max",
         ".path.radius_path": "RadiusPath radius_path",
         ".selection": "make_solver solver_names",
-    } | solver_classes()
+    }
     _INTERNAL = {
         ".base": "Candidate DelegatingState EVERY_CAPABILITY Limits POLISHED Solver "
         "State check_limits share_of_way",

@@ -226,15 +226,10 @@ def rough_path(
 def _rough_point(
     problem: Problem, run: SmallState, tol: float, constant: float
 ) -> PrimalPoint:
-    """Return the classifier of a run, without weights that do not matter.
-
-    It proves nothing, so simple arithmetic will do.
-    """
-    weights = run.point[: problem.n_features].copy()
-    intercept = run.classifier[1]
-    margins = problem.margins(weights, intercept)
-    price = problem.radius_price(weights, margins, intercept)
-    objective = problem.objective_at(weights, margins, price)
+    """Return the classifier of a run, without weights that do not matter."""
+    weights, intercept = run.classifier
+    weights = weights.copy()
+    price, objective = problem.price_and_objective(weights, intercept)
     point = PrimalPoint(weights, intercept, price, objective)
     # A score cannot tell whether single weights are 0 or tiny, except that there are
     # many with q = 1, or that all of them may be 0.

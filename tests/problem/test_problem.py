@@ -78,7 +78,7 @@ Y = np.array([1, -1, 1, -1, 1])
         (
             {"feature_cost": [0.0, 1.0, 1.0]},
             ValueError,
-            "feature_cost has 0 at feature 0: prices must lie",
+            "feature_cost has 0 at feature 0: costs must lie",
         ),
         (
             {"feature_cost": [1.0, math.nan, 1.0]},
@@ -108,7 +108,7 @@ Y = np.array([1, -1, 1, -1, 1])
         (
             {"intercept_cost": 0.0},
             ValueError,
-            "intercept_cost=0.0 is out of range: prices must lie",
+            "intercept_cost=0.0 is out of range: costs must lie",
         ),
         ({"intercept_cost": math.nan}, ValueError, "intercept_cost must be at least 0"),
         ({"intercept_cost": [1.0]}, TypeError, "intercept_cost must be a number"),

@@ -30,7 +30,6 @@ from drsvm.solvers.paper.incremental.epochs import UNLIMITED
 from drsvm.solvers.selection import (
     MULTIPLICATION,
     SPARSE_MULTIPLICATION,
-    stored_entries,
 )
 from drsvm.utils.parallel import row_blocks
 
@@ -124,7 +123,7 @@ class Subproblem:
     ):
         self.problem = problem
         self.relaxation = relaxation
-        self.stored = stored_entries(problem)
+        self.stored = problem.rows.stored
         self.signs = np.array(problem.signs, dtype=np.float64)
         self.sample_weights = np.array(problem.sample_weight)
         self.kappa, self.flips = affordable_flips(problem.flip_cost, problem.radius)
