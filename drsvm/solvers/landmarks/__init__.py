@@ -1,4 +1,4 @@
-"""Kernel problems: `solver` proves the full problem in a growing `span` of functions, or works without proof."""
+"""Kernel problems, in a growing span of functions."""
 
 from typing import TYPE_CHECKING
 

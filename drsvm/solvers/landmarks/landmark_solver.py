@@ -1,4 +1,4 @@
-"""Kernel problems, in a growing span of functions, until the answer of the full problem is proven.
+"""Kernel problems in a growing span of functions, until the full problem is proven.
 
 An optimal f is a multiple of v = Σ_i u_i φ(x_i), u = (α − β) y. Most rows have α at one
 of its bounds, 0 or π: if these were known, f would be in the span of their sum and of
@@ -30,30 +30,36 @@ from drsvm.solvers.loop import run
 from drsvm.solvers.selection import interior_point_seconds
 from drsvm.utils.clock import TimeLimit
 
-FIRST = 100  # landmarks to start with, and at least to add
-# Up to so many rows, all are landmarks: the path to the answer then depends on their
-# contents only
+# The number of landmarks to start with, and at least to add
+FIRST = 100
+# Up to this number of rows, all are landmarks: the path to the answer then depends on
+# their contents only.
 ALL_AT_ONCE = 300
-NEEDED = 0.7  # share of the span that must be needed for all of it to be kept
-BETWEEN = 1e-3  # A multiplier within this share of its bounds is at one of them
-# tolerance in a span: the largest, and as a share of the gap that was proven last
+# The share of the span that must be needed for all of it to be kept
+NEEDED = 0.7
+# A multiplier within this share of its bounds is at one of them.
+BETWEEN = 1e-3
+# The largest tolerance in a span, and that as a share of the gap that was proven last
 LOOSEST = 1e-4
 ACCURACY = 0.03
-# its usual and smallest value towards the end, as shares of the tolerance asked for
+# The usual and the smallest tolerance in a span towards the end, as shares of the
+# tolerance asked for
 SHARE = 0.3
 MIN_SHARE = 0.01
-# how much the features in a span may take, and how many copies of them there are
+# How much of the memory the features in a span may take, and how many copies of them
+# there are
 SHARE_OF_MEMORY = 0.4
 COPIES = 4
-# seconds of a solve per row and squared size, and how much larger the next span should
+# Seconds of a solve per row and squared size, and how much larger the next span should
 # be
 SOLVING = 1.5e-9
 MORE = 1.1
 # Seconds of the interior point, in which it is preferred for a rough solution
 QUICK = 1.0
-ROUGH = 200  # landmarks of a rough solution
-# Least of one close to a known solution; or as many as leave rows few enough for
-# compiled steps
+# The number of landmarks of a rough solution
+ROUGH = 200
+# The least number of those of one close to a known solution, or as many as leave rows
+# few enough for compiled steps
 NEAR_A_SOLUTION = 80
 
 
@@ -61,7 +67,7 @@ NEAR_A_SOLUTION = 80
 class Landmarks(Solver):
     """Settings of the solver for kernels.
 
-    Attributes
+    Parameters
     ----------
     n_landmarks : int, optional
         Number of rows whose span contains the answer; by default as many rows, and sums
@@ -69,6 +75,15 @@ class Landmarks(Solver):
     proves : bool
         Whether to prove a lower bound, which takes a pass over all values of the
         kernel. Without, a run ends with the first function.
+
+    References
+    ----------
+    .. [1] B. Schölkopf, R. Herbrich and A. J. Smola, "A generalized representer
+       theorem", COLT 2001 (an optimal function is a sum over the rows).
+    .. [2] S. Fine and K. Scheinberg, "Efficient SVM training using low-rank kernel
+       representations", Journal of Machine Learning Research 2, 243-264, 2001 (the
+       interior-point method in a span of few functions, chosen by a pivoted Cholesky
+       factorisation).
     """
 
     name = "landmarks"
@@ -86,7 +101,10 @@ class Landmarks(Solver):
                 "solver 'landmarks' takes problems of a kernel only: use solver='auto'."
             )
         if problem.radius == 0.0 and problem.l2 == 0.0:
-            return "a kernel needs radius > 0 or l2 > 0, got radius=0 and l2=0: weights would cost nothing."
+            return (
+                "a kernel needs radius > 0 or l2 > 0, got radius=0 and l2=0: weights "
+                "would cost nothing."
+            )
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
@@ -94,66 +112,71 @@ class Landmarks(Solver):
 
 
 class LandmarkState(State):
-    """A run: one step solves the problem in the span, and extends the span before the next."""
+    """A run.
+
+    One step solves the problem in the span, and extends the span before the next.
+    """
 
     def __init__(self, problem: Problem, settings: Landmarks, limits: Limits):
         self.problem = problem
         self.settings = settings
         self.limits = limits
-        self.span = Span(problem.rows)
+        n = problem.n_rows
+        fitting = SHARE_OF_MEMORY * problem.rows.room() / (8 * COPIES * n)
+        self.most = int(min(n, fitting))
+        # The proven gap, and the result of the last step
         self.gap = 1.0
-        self.result: Any = None  # of the last step
-        self.most = int(
-            min(
-                problem.n_rows,
-                SHARE_OF_MEMORY * problem.rows.room() / (8 * COPIES * problem.n_rows),
-            )
-        )
-        self.reason = ""
-        self.first = None
+        self.result: Any = None
+        self.offered = Candidate(np.zeros(n))
+        # What a radius is reduced by because of rounding errors (see `_change_span`)
         self.reserve = 0.0
-        self.offered = Candidate(np.zeros(problem.n_rows))
-        first = settings.n_landmarks or (
-            FIRST if problem.n_rows > ALL_AT_ONCE else problem.n_rows
-        )
-        first = max(
-            1, int(min(first, self.most, functions_in_time(problem, self.limits.time)))
-        )
-        if settings.proves:
-            if first < problem.n_rows:
-                rows = limits.generator().permutation(problem.n_rows)
-            else:
-                rows = np.arange(first)
-            self.span.add_landmarks(np.sort(rows[: WIDER * first]), first)
+        self.reason = ""
+
+        # 1. The first span
+        size = settings.n_landmarks or (FIRST if n > ALL_AT_ONCE else n)
+        in_time = functions_in_time(problem, limits.time)
+        size = max(1, int(min(size, self.most, in_time)))
+        if not settings.proves:
+            self.span = copy(rough_span(problem, size))
         else:
-            self.span = copy(rough_span(problem, first))
-        if first < problem.n_rows and settings.n_landmarks is None:
-            self.tol = LOOSEST
-        else:
-            self.tol = SHARE * limits.tol
-        if limits.start is not None and settings.n_landmarks is None:
-            self.span.add_sum(limits.start.weights)
-            self.first = (
-                self.span.products(limits.start.weights),
-                limits.start.intercept,
-            )
+            rows = np.arange(n)
+            if size < n:
+                rows = limits.generator().permutation(n)
+            self.span = Span(problem.rows)
+            self.span.add_landmarks(np.sort(rows[: WIDER * size]), size)
+
+        # 2. The tolerance, and where to start
+        self.tol = SHARE * limits.tol
+        self.start = None
+        if settings.n_landmarks is None:
+            if size < n:
+                self.tol = LOOSEST
+            if limits.start is not None:
+                self.span.add_sum(limits.start.weights)
+                self.start = self._in_span(limits.start)
+
+    def _in_span(self, classifier: Candidate) -> tuple[np.ndarray, float]:
+        return self.span.products(classifier.weights), classifier.intercept
 
     def step(self) -> None:
         if self.result is not None and self.settings.n_landmarks is None:
             self._change_span()
-        limits = {"max_time": self.limits.time, "n_threads": self.limits.n_threads}
-        problem = self.span.linear(
-            self.problem.replace(radius=self.problem.radius - self.reserve)
-        )
+        problem = self.problem.replace(radius=self.problem.radius - self.reserve)
         self.result = run(
-            problem, InteriorPoint(), tol=self.tol, start=self.first, **limits
+            self.span.linear(problem),
+            InteriorPoint(),
+            tol=self.tol,
+            start=self.start,
+            max_time=self.limits.time,
+            n_threads=self.limits.n_threads,
         )
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        if functions_in_time(self.problem, self.limits.time) < MORE * self.span.size:
+        # There may be no time for a larger span.
+        in_time = functions_in_time(self.problem, self.limits.time)
+        self.step_seconds = 0.0
+        if in_time < MORE * self.span.size:
             self.step_seconds = np.inf
-        else:
-            self.step_seconds = 0.0
 
     def _change_span(self) -> None:
         """Add v and rows between the bounds.
@@ -165,105 +188,112 @@ class LandmarkState(State):
         old = self.span
         signed, order, n_free = between_bounds(problem, self.result)
         free = order[:n_free]
-        small = len(free) < NEEDED * old.size
-        if small:
+
+        # 1. Another span, if much of this one is not needed
+        changed = len(free) < NEEDED * old.size
+        if changed:
             self.span = Span(problem.rows)
-            self.span.add_landmarks(
-                np.intersect1d(old.landmarks, order[: 2 * len(free)]), old.size
-            )
+            needed = np.intersect1d(old.landmarks, order[: 2 * len(free)])
+            self.span.add_landmarks(needed, old.size)
             # So that the next function is no worse
             self.span.add_sum(candidate.weights)
-        room = (
-            min(self.most, functions_in_time(problem, self.limits.time))
-            - self.span.size
-        )
+
+        # 2. More landmarks, and v
+        in_time = functions_in_time(problem, self.limits.time)
+        room = min(self.most, in_time) - self.span.size
         most = int(min(max(FIRST, old.size // 2), room))
         new = np.setdiff1d(free, self.span.landmarks, assume_unique=True)
-        added = self.span.add_landmarks(new[: WIDER * most], most)
-        if candidate.hinge_dual is not None:  # otherwise it takes too long
+        if self.span.add_landmarks(new[: WIDER * most], most):
+            changed = True
+        # Without multipliers, v takes too long.
+        if candidate.hinge_dual is not None:
             v = problem.rows.weighted_sum(signed)
-            added += self.span.add_sum(v)
+            if self.span.add_sum(v):
+                changed = True
             self.reserve = 0.0
-            if not (added or small):
+            if not changed:
                 # By how much rounding errors may increase the norm of a sum in the
                 # span: multipliers that use up less of the radius need not be scaled
                 # down, which would cost far more.
-                rounding = float(problem.rows.coordinates(v)[0]) - float(
-                    np.linalg.norm(self.span.products(v))
-                )
+                norm = float(problem.rows.coordinates(v)[0])
+                rounding = norm - float(np.linalg.norm(self.span.products(v)))
                 self.reserve = min(max(rounding, 0.0), 0.5 * problem.radius)
-        self.first = self.span.products(candidate.weights), candidate.intercept
-        self.finished = not (added or small) and self.tol <= MIN_SHARE * self.limits.tol
-        aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
-        if added or small:
-            self.tol = min(self.tol, aim)
+        self.start = self._in_span(candidate)
+
+        # 3. The next tolerance, and whether there is a step after the next
+        finest = MIN_SHARE * self.limits.tol
+        usual = SHARE * self.limits.tol
+        self.finished = not changed and self.tol <= finest
+        if changed:
+            self.tol = min(self.tol, max(ACCURACY * self.gap, usual))
         else:
-            self.tol = MIN_SHARE * self.limits.tol
+            self.tol = finest
         if self.span.size >= self.most:
             self.finished = True
             self.reason = "memory"
-            self.tol = min(self.tol, SHARE * self.limits.tol)  # there is no next time
+            self.tol = min(self.tol, usual)
 
     def candidate(self) -> Candidate:
-        """Return the function as coefficients of the rows, and the multipliers if there is time to measure their v."""
-        if self.result is None:
+        """Return the function as coefficients of the rows.
+
+        With the multipliers, if there is time to measure their v.
+        """
+        result = self.result
+        if result is None:
             return self.offered
-        weights = self.span.coefficients(self.result.weights)
-        rows = self.problem.rows
-        alpha, beta = (
-            self.problem.multipliers_from(of)
-            for of in (self.result.hinge_dual, self.result.flip_dual)
-        )
-        if (
-            not self.settings.proves or rows.values is None
-        ):  # what the span knows saves another pass over all values
-            rows.remember(
-                weights, self.span.features @ rows.vector(self.result.weights)
-            )
-        proven = self.settings.proves and rows.prepare(
-            weights, (alpha - beta) * self.problem.signs, self.limits.time
-        )
-        self.offered = Candidate(
-            weights, self.result.intercept, *((alpha, beta) if proven else ())
-        )
+        problem = self.problem
+        rows = problem.rows
+        weights = self.span.coefficients(result.weights)
+        # What the span knows saves another pass over all values.
+        if not self.settings.proves or rows.values is None:
+            rows.remember(weights, self.span.features @ rows.vector(result.weights))
+        alpha = problem.multipliers_from(result.hinge_dual)
+        beta = problem.multipliers_from(result.flip_dual)
+        signed = (alpha - beta) * problem.signs
+        self.offered = Candidate(weights, result.intercept)
+        if self.settings.proves and rows.prepare(weights, signed, self.limits.time):
+            self.offered = Candidate(weights, result.intercept, alpha, beta)
         return self.offered
 
     def on_certificate(self, gap: float) -> None:
-        """Keep the gap; landmarks that were chosen beforehand cannot prove a smaller one."""
+        """Keep the gap; landmarks chosen beforehand cannot prove a smaller one."""
         self.gap = gap if self.offered.hinge_dual is not None else 0.0
-        self.finished = (
-            self.finished
-            or self.settings.n_landmarks is not None
-            or not self.settings.proves
-        )
+        if self.settings.n_landmarks is not None or not self.settings.proves:
+            self.finished = True
 
-    def info(self) -> dict:
-        found: dict = {"landmarks": self.span.landmarks, "functions": self.span.size}
+    def info(self) -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "landmarks": self.span.landmarks,
+            "functions": self.span.size,
+        }
         if self.offered.hinge_dual is None:
             found["bound_in_span"] = getattr(self.result, "lower_bound", -np.inf)
-        return found | ({"limit": self.reason} if self.reason else {})
+        if self.reason:
+            found["limit"] = self.reason
+        return found
 
 
 def between_bounds(
     problem: Problem, result: Result | Candidate
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Return (α − β) y, the rows by the distance of their multipliers from bounds, and how many are between these."""
-    alpha, beta = (
-        problem.multipliers_from(of) for of in (result.hinge_dual, result.flip_dual)
-    )
-    between = to_numpy(
-        np.minimum(alpha + beta, problem.sample_weight - np.abs(alpha - beta))
-        / problem.sample_weight
-    )
-    return (
-        (alpha - beta) * problem.signs,
-        np.argsort(-between, kind="stable"),
-        int((between > BETWEEN).sum()),
-    )
+    """Return (α − β) y, the rows in an order, and how many are between their bounds.
+
+    The first rows are those whose multipliers are the farthest from their bounds.
+    """
+    alpha = problem.multipliers_from(result.hinge_dual)
+    beta = problem.multipliers_from(result.flip_dual)
+    weights = problem.sample_weight
+    room = np.minimum(alpha + beta, weights - np.abs(alpha - beta))
+    between = to_numpy(room / weights)
+    order = np.argsort(-between, kind="stable")
+    return (alpha - beta) * problem.signs, order, int((between > BETWEEN).sum())
 
 
 def functions_in_time(problem: Problem, time: TimeLimit, n_solves: int = 1) -> float:
-    """Return in how many functions of a kernel solves, and values, are likely to take half of the time that is left."""
+    """Return the number of functions of a kernel for which there is time.
+
+    Solves in their span, and values, are likely to take half of the time that is left.
+    """
     if not (time.limited and problem.rows.is_kernel):
         return np.inf
     each = problem.rows.seconds_per_value
@@ -273,7 +303,10 @@ def functions_in_time(problem: Problem, time: TimeLimit, n_solves: int = 1) -> f
 
 
 def rough_solver(problem: Problem) -> str | Solver:
-    """Return a solver for a solution that needs no proof: of a kernel, with as many landmarks as do for a rough one."""
+    """Return a solver for a solution that needs no proof.
+
+    Of a kernel, it takes as many landmarks as do for a rough one.
+    """
     if problem.rows.is_kernel:
         return Landmarks(min(problem.n_rows, ROUGH), proves=False)
     # With norm=1, epochs are rarely faster overall, and rounding errors change what
@@ -286,37 +319,33 @@ def rough_solver(problem: Problem) -> str | Solver:
 def linear_problems(
     problem: Problem, trained: list[np.ndarray], solution: Result | Candidate | None
 ) -> list[tuple[Problem, tuple[np.ndarray, float] | None]]:
-    """Return a linear problem with the same rows for each of several masks of rows to train on, and where to start."""
-    if not problem.rows.is_kernel:  # as it is, at its solution
-        return [
-            (
-                problem,
-                None if solution is None else (solution.weights, solution.intercept),
-            )
-        ] * len(trained)
+    """Return a linear problem for each of several masks of rows to train on.
+
+    It has the same rows, and comes with where to start.
+    """
     rows = problem.rows
-    signed = None
-    if (
-        solution is None or rows.values is None
-    ):  # a sum would take a pass over all pairs of rows
+    start = None
+    if not rows.is_kernel:
+        # The problem as it is, at its solution
+        if solution is not None:
+            start = (solution.weights, solution.intercept)
+        return [(problem, start)] * len(trained)
+
+    # Without values, a sum would take a pass over all pairs of rows.
+    if solution is None or rows.values is None:
         common = rough_span(problem, ROUGH)
+        sums = [None] * len(trained)
     else:
         common = Span(rows)
         signed, order, n_free = between_bounds(problem, solution)
         size = min(ROUGH, max(NEAR_A_SOLUTION, MAX_ENTRIES // problem.n_rows))
-        common.add_landmarks(
-            np.union1d(order[: min(n_free, WIDER * size)], drawn_rows(problem, size)),
-            size,
-        )
-    sums = [None] * len(trained)
-    if signed is not None:
-        sums = rows.weighted_sums(
-            [np.where(rows.vector(mask), signed, 0.0) for mask in trained]
-        )
+        free = order[: min(n_free, WIDER * size)]
+        common.add_landmarks(np.union1d(free, drawn_rows(problem, size)), size)
+        parts = [np.where(rows.vector(mask), signed, 0.0) for mask in trained]
+        sums = rows.weighted_sums(parts)
     found = []
     for coefficients in sums:
         span = copy(common)
-        start = None
         if coefficients is not None:
             span.add_sum(coefficients)
         if solution is not None:

@@ -1,4 +1,4 @@
-"""A subspace of the feature space: the span of rows φ(x_j), the landmarks, and of sums of rows.
+"""A subspace of the feature space, spanned by landmarks φ(x_j) and by sums of rows.
 
 An orthonormal basis q_1, …, q_m of it turns a function f = Σ w_l q_l into weights w
 with ‖f‖ = ‖w‖₂, and a row x_i into the features q_l(x_i). All that is needed of a new
@@ -21,18 +21,20 @@ DEPENDENT = 1e-9
 # For a sum, the share of (Σ |c_i| ‖φ(x_i)‖)²: it may be a small difference of large
 # terms
 ROUNDING = 1e-13
-WIDER = 4  # from how many times as many candidates landmarks are chosen
+# Landmarks are chosen from this many times as many candidates.
+WIDER = 4
 
 
 class Span:
-    """An orthonormal basis, with its values at the rows (`features`) and its coefficients."""
+    """An orthonormal basis: values at the rows (`features`) and coefficients."""
 
     def __init__(self, rows: FunctionRows):
         n = rows.shape[0]
         self.rows = rows
         self.features = rows.vector(np.zeros((n, 0)))
         self.landmarks = np.zeros(0, dtype=int)
-        self.sums = np.zeros((n, 0))  # coefficients of functions that are sums of rows
+        # The coefficients of the functions that are sums of rows
+        self.sums = np.zeros((n, 0))
         # The basis in terms of landmarks and sums in the order in which they were
         # added, and which of them are sums
         self._basis = np.zeros((0, 0))
@@ -43,7 +45,7 @@ class Span:
         return self.features.shape[1]
 
     def add_landmarks(self, candidates: np.ndarray, most: int) -> int:
-        """Add those rows that are farthest from the span, at most so many, and return their number."""
+        """Add those rows that are farthest from the span, and return their number."""
         candidates = np.setdiff1d(candidates, self.landmarks)
         if len(candidates) == 0 or most <= 0:
             return 0
@@ -70,26 +72,25 @@ class Span:
         size = float(np.abs(c) @ np.sqrt(self.rows.squares))
         if not rest > ROUNDING * size**2:
             return 0
-        self._extend(
-            inside[:, None], values[:, None], np.array([[np.sqrt(rest)]]), is_sum=True
-        )
+        lower = np.array([[np.sqrt(rest)]])
+        self._extend(inside[:, None], values[:, None], lower, is_sum=True)
         self.sums = np.hstack([self.sums, coefficients[:, None]])
         return 1
 
     def _extend(self, inside, values, lower, is_sum: bool) -> None:
-        """Add functions with these products with the basis, values, and Gram matrix lower·lowerᵀ outside the span."""
+        """Add functions to the basis.
+
+        Their products with the basis, their values at the rows, and the Cholesky factor
+        of the Gram matrix of their parts outside the span are given.
+        """
         new = solve_triangular(lower, np.eye(len(lower)), lower=True).T
-        old = self._basis
         if self.size:
-            outside = values - self.features @ self.rows.vector(inside)
-        else:
-            outside = values
-        self.features = np.concatenate(
-            [self.features, outside @ self.rows.vector(new)], axis=1
-        )
-        self._basis = np.block(
-            [[old, -old @ (inside @ new)], [np.zeros((len(new), len(old))), new]]
-        )
+            values = values - self.features @ self.rows.vector(inside)
+        values = values @ self.rows.vector(new)
+        self.features = np.concatenate([self.features, values], axis=1)
+        old = self._basis
+        below = np.zeros((len(new), len(old)))
+        self._basis = np.block([[old, -old @ (inside @ new)], [below, new]])
         self._is_sum = np.append(self._is_sum, [is_sum] * len(new))
 
     def products(self, coefficients) -> np.ndarray:
@@ -97,16 +98,17 @@ class Span:
         return to_numpy(self.features.T @ self.rows.vector(coefficients))
 
     def linear(self, problem: Problem) -> Problem:
-        """Return the problem of these rows whose features are the values of the basis, relative to their mean."""
+        """Return the problem of these rows with the values of the basis as features.
+
+        With a centre, they are relative to their mean.
+        """
         features = self.features
-        centre = self.rows.centre
-        return problem.with_rows(
-            self.rows.with_features(
-                features if centre is None else features - centre @ features
-            )
-        )
+        if self.rows.centre is not None:
+            features = features - self.rows.centre @ features
+        return problem.with_rows(self.rows.with_features(features))
 
     def coefficients(self, weights) -> np.ndarray:
+        """Return Σ w_l q_l as a sum of rows."""
         of_functions = self._basis @ weights
         found = self.sums @ of_functions[self._is_sum]
         found[self.landmarks] += of_functions[~self._is_sum]
@@ -116,10 +118,12 @@ class Span:
 def _farthest(
     products: np.ndarray, inside: np.ndarray, most: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows farthest from a span and from each other, and the Cholesky factor of what is outside it."""
-    # Given are the products of rows of length 1 with each other and with the basis of
-    # the span. The factorisation pivots; LAPACK's would go on to the last row that adds
-    # something.
+    """Return the rows farthest from a span and from each other.
+
+    Given are the products of rows of length 1 with each other and with the basis of the
+    span. The second value is the Cholesky factor of what is outside the span. The
+    factorisation pivots; LAPACK's would go on to the last row that adds something.
+    """
     size, n = inside.shape
     most = min(most, n)
     factor = np.empty((size + most, n))
@@ -130,9 +134,8 @@ def _farthest(
         pivot = int(rest.argmax())
         if not rest[pivot] > DEPENDENT:
             break
-        factor[k] = (products[pivot] - factor[:k, pivot] @ factor[:k]) / np.sqrt(
-            rest[pivot]
-        )
+        outside = products[pivot] - factor[:k, pivot] @ factor[:k]
+        factor[k] = outside / np.sqrt(rest[pivot])
         rest -= np.square(factor[k])
         rest[pivot] = 0.0
         kept.append(pivot)
@@ -141,7 +144,7 @@ def _farthest(
 
 
 def rough_span(problem: Problem, size: int) -> Span:
-    """Return the span of so many rows, drawn by their contents.
+    """Return the span of a number of rows, drawn by their contents.
 
     It is kept where many rough solutions may need it.
     """
@@ -156,7 +159,7 @@ def _drawn_span(problem: Problem, size: int) -> Span:
 
 
 def drawn_rows(problem: Problem, size: int) -> np.ndarray:
-    """Return at most about so many rows, drawn by their contents."""
+    """Return about this number of rows, drawn by their contents, or all."""
     if size >= problem.n_rows:
         return np.arange(problem.n_rows)
     return np.sort(to_numpy(draw_rows(problem, size)))

@@ -22,9 +22,12 @@ from drsvm.solvers.selection import choose
 from drsvm.utils.clock import TimeLimit
 
 MAX_SOLVES = 60
-# accuracy with features that cannot shift; largest ratio of a guess to a radius
+# With features that cannot shift: the relative accuracy, and the largest ratio of a
+# guess to the radius before
 ENCLOSED = 1e-4
 MAX_GROWTH = 10.0
+# In units of typical rows, a smaller radius is 0.
+SMALLEST = 1e-12
 
 
 def radius_max(
@@ -33,7 +36,7 @@ def radius_max(
     max_time: float | TimeLimit | None = None,
     n_threads: int | None = None,
 ) -> float:
-    """Return the smallest radius at which w = 0 is optimal: the natural scale of a radius.
+    """Return the smallest radius at which w = 0 is optimal, the scale of a radius.
 
     It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ
     π_i y_i x_i‖_p; the same holds if labels are too expensive to flip, at a cost of
@@ -43,10 +46,11 @@ def radius_max(
     second only with an intercept. Newton's method for f = V converges to the answer
     from below, in a few solves.
 
-    With prices, it is the smallest radius at which all priced weights are 0, and the
-    intercept too if it has a price. Features that cannot shift keep their weights: V is
-    then the optimum with these features alone, l2 matters, and a radius is returned at
-    which the others become useless, if there is more than one not always the smallest.
+    With costs, it is the smallest radius at which all weights with a cost are 0, and
+    the intercept too if it has a cost. Features that cannot shift keep their weights: V
+    is then the optimum with these features alone, l2 matters, and a radius is returned
+    at which the others become useless, if there is more than one not always the
+    smallest.
 
     With an intercept and classes of unequal size, w = 0 may be optimal at one radius
     but not at a larger one; the answer is the smallest radius at which it is.
@@ -73,7 +77,8 @@ def radius_max(
     --------
     >>> import math
     >>> from drsvm import Problem, radius_max
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], flip_cost=math.inf)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], flip_cost=math.inf)
     >>> round(radius_max(problem), 6)
     1.0
     """
@@ -85,13 +90,11 @@ def radius_max(
     decisive = _decisive_gradient(problem)
     if decisive is not None:
         return decisive
-    if problem.feature_cost is None:
-        trusted = np.zeros(0)
-    else:
-        trusted = np.flatnonzero(np.isinf(problem.feature_cost))
+    trusted = np.flatnonzero(problem.trusted_features)
     if len(trusted) == problem.n_features:
         return 0.0
-    problem = problem if len(trusted) else problem.replace(l2=0.0)
+    if len(trusted) == 0:
+        problem = problem.replace(l2=0.0)
     unit = typical_row_cost(problem)
 
     def solved(problem: Problem, radius: float) -> Result:
@@ -106,20 +109,10 @@ def radius_max(
 
     try:
         if len(trusted):
-            free = problem.on_features(trusted).replace(
-                fit_intercept=_has_free_intercept(problem)
-            )
+            free = problem.on_features(trusted)
+            free = free.replace(fit_intercept=_has_free_intercept(problem))
             return _enclose(problem, free, unit, solved)
-        lines = _constant_classifiers(problem)
-        # With one line the first tangent should be a good one; with two, the lower line
-        # must not be missed.
-        single = lines.shape[1] == 1
-        gradient = problem.norm.dual.value(_priced_gradient(problem)[1])
-        if single:
-            radius = 0.2 * min(gradient, typical_flip_cost(problem.flip_cost))
-        else:
-            radius = 1e-3 * unit
-        return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
+        return _climb(problem, unit, solved)
     except _TimeIsUp as reached:
         return reached.args[0]
 
@@ -131,7 +124,7 @@ def is_useful(
     max_time: float | TimeLimit | None = None,
     n_threads: int | None = None,
 ) -> bool:
-    """Return True if one solution to low accuracy proves that w = 0 is not optimal at this radius."""
+    """Return whether a rough solution proves that w = 0 is not optimal at a radius."""
     problem = problem.replace(radius=radius)
     result = solve(problem, tol=1e-4, max_time=max_time, n_threads=n_threads)
     _raise_if_ended(result)
@@ -139,40 +132,41 @@ def is_useful(
 
 
 def _decisive_gradient(problem: Problem) -> float | None:
-    """Return the norm of the gradient at 0, if nothing is free and no flip pays on the way to w = 0, else None."""
+    """Return the norm of the gradient at 0, or None if it does not decide.
+
+    It decides if nothing is free and no flip pays on the way to w = 0.
+    """
     if problem.trusted_features.any() or _has_free_intercept(problem):
         return None
-    prices, gradient = _priced_gradient(problem)
+    costs, gradient = _scaled_gradient(problem)
     size = float(problem.norm.dual.value(gradient))
-    if np.min(problem.flip_cost) == math.inf:  # then no flip pays
+    if np.min(problem.flip_cost) == math.inf:
+        # No flip ever pays.
         return size
-    direction = prices * np.where(
-        gradient == 0, 0.0, problem.norm.dual.worst_direction(gradient)
-    )
-    coordinates, intercept = np.split(
-        direction, [len(direction) - problem.prices_intercept]
-    )
-    weights = problem.rows.weights_of(
-        coordinates, along=gradient_of_classes(problem)[0]
-    )
-    if flips_pay(problem, weights, float(intercept.sum())):
+    worst = problem.norm.dual.worst_direction(gradient)
+    direction = costs * np.where(gradient == 0, 0.0, worst)
+    n_weights = len(direction) - problem.prices_intercept
+    along = gradient_of_classes(problem)[0]
+    weights = problem.rows.weights_of(direction[:n_weights], along)
+    if flips_pay(problem, weights, float(direction[n_weights:].sum())):
         return None
     return size
 
 
-def _priced_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Return the prices of the weights and intercept, 0 if they cannot shift, and the gradient at 0 at these prices."""
+def _scaled_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the costs of the weights and intercept, and the gradient at 0 times them.
+
+    The cost is 0 here for a feature that cannot shift.
+    """
     gradient, of_intercept = gradient_of_classes(problem)
     gradient = problem.rows.coordinates(problem.with_signs(gradient))
-    if problem.feature_cost is None:
-        prices = np.ones(len(gradient))
-    else:
-        prices = problem.feature_cost
-    prices = np.where(np.isinf(prices), 0.0, prices)
+    costs = np.ones(len(gradient))
+    if problem.feature_cost is not None:
+        costs = np.where(problem.trusted_features, 0.0, problem.feature_cost)
     if problem.prices_intercept:
-        prices = np.append(prices, problem.intercept_cost)
+        costs = np.append(costs, problem.intercept_cost)
         gradient = np.append(gradient, of_intercept)
-    return prices, prices * gradient
+    return costs, costs * gradient
 
 
 def _has_free_intercept(problem: Problem) -> bool:
@@ -182,7 +176,10 @@ def _has_free_intercept(problem: Problem) -> bool:
 def _enclose(
     problem: Problem, trusted: Problem, unit: float, solved: Callable[..., Result]
 ) -> float:
-    """Return the smallest radius at which the features that can shift are useless: tangents, then bisection."""
+    """Return the smallest radius at which the features that can shift are useless.
+
+    It is approached along tangents, then by bisection.
+    """
     useful = 0.0
     useless = math.inf
     radius = 0.1 * unit
@@ -191,37 +188,42 @@ def _enclose(
         result = solved(problem, radius)
         best = solved(trusted, radius)
         missing = best.objective - result.objective
-        bend = result.radius_price - best.radius_price
         if missing > max(2.0 * (result.gap + best.gap), 1e-9):
             useful = radius
+            bend = result.radius_price - best.radius_price
             guess = radius + missing / max(bend, 1e-300)
-        else:  # either the answer, which is useful just below, or too far
+        else:
+            # Either the answer, and the features are useful just below it, or too far
             guess = (1.0 - ENCLOSED) * radius
             bisect = bisect or useless < math.inf
             useless = radius
         if useless <= useful * (1.0 + 2.0 * ENCLOSED):
             return useless
-        if useless <= 1e-12 * unit:
+        if useless <= SMALLEST * unit:
             return 0.0
         outside = min(useless, MAX_GROWTH * max(useful, unit))
-        if useful > 0:
-            middle = 0.5 * (useful + outside)
-        else:
-            middle = 0.1 * useless
-        if bisect or not useful < guess < outside:
-            radius = middle
-        else:
+        if not bisect and useful < guess < outside:
             radius = guess
+        elif useful > 0:
+            radius = 0.5 * (useful + outside)
+        else:
+            radius = 0.1 * useless
     return useless
 
 
-def _climb(
-    problem: Problem,
-    radius: float,
-    unit: float,
-    lines: np.ndarray,
-    solved: Callable[..., Result],
-) -> float:
+def _climb(problem: Problem, unit: float, solved: Callable[..., Result]) -> float:
+    """Return the smallest radius at which a constant classifier is optimal.
+
+    Newton's method approaches it from below.
+    """
+    lines = _constant_classifiers(problem)
+    # With one line the first tangent should be a good one; with two, the lower line
+    # must not be missed.
+    radius = 1e-3 * unit
+    if lines.shape[1] == 1:
+        gradient = problem.norm.dual.value(_scaled_gradient(problem)[1])
+        radius = 0.2 * min(gradient, typical_flip_cost(problem.flip_cost))
+    radius = radius or 1e-2 * unit
     climbing = False
     for _ in range(MAX_SOLVES):
         result = solved(problem, radius)
@@ -233,7 +235,7 @@ def _climb(
             return radius
         else:
             radius *= 0.1
-            if radius <= 1e-12 * unit:
+            if radius <= SMALLEST * unit:
                 return 0.0
     return radius
 
@@ -251,7 +253,10 @@ def _raise_if_ended(result: Result) -> None:
 
 
 def _distance(lines: np.ndarray, radius: float, result: Result) -> float | None:
-    """Return the distance at which the optimum's tangent meets the first line, or None if w = 0 is optimal."""
+    """Return the distance at which the optimum's tangent meets the first line.
+
+    None if w = 0 is optimal.
+    """
     heights, slopes = lines
     missing = heights + slopes * radius - result.objective
     if missing.min() <= max(2.0 * result.gap, 1e-9):
@@ -259,38 +264,41 @@ def _distance(lines: np.ndarray, radius: float, result: Result) -> float | None:
     # Only lines that are less steep than f can be reached; a tangent never leads beyond
     # the answer.
     reached = result.radius_price > slopes
-    return float((missing[reached] / (result.radius_price - slopes[reached])).min())
+    distances = missing[reached] / (result.radius_price - slopes[reached])
+    return float(distances.min())
 
 
 def _constant_classifiers(problem: Problem) -> np.ndarray:
-    """Return objectives of constant classifiers (0 and, with a free intercept, ±1) as lines in the radius: (2, k)."""
+    """Return the objectives of constant classifiers as lines in the radius.
+
+    The classifiers are 0 and, with a free intercept, ±1. The lines are the heights at 0
+    and the slopes, of shape (2, number of lines).
+    """
     lines = [(1.0, 0.0)]
     if _has_free_intercept(problem):
-        for sign in (
-            1.0,
-            -1.0,
-        ):
-            # B = sign with every λ at which flipping some row ceases to pay (2/κ_i), or
-            # λ = 0
-            wrong = 2.0 * masses_of_classes(problem)[int(sign > 0)]
-            costs, weights = (
-                values[::-1] for values in masses_by_flip_cost(problem, sign)
-            )
-            with np.errstate(divide="ignore"):
-                lams = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
-            # Weight of the rows from here on
-            paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
-            weighted = np.append(
-                np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[
-                    ::-1
-                ],
-                0.0,
-            )
-            candidates = np.unique(np.append(lams[np.isfinite(lams)], 0.0))
-            after = np.searchsorted(lams, candidates, side="right")
-            heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
-            lines += zip(heights.tolist(), candidates.tolist(), strict=True)
+        lines += _lines_of_constant(problem, 1.0) + _lines_of_constant(problem, -1.0)
     ordered = np.array(sorted(lines, key=lambda line: line[::-1])).T
-    # A steeper one must be lower at 0
-    useful = ordered[0] < np.minimum.accumulate(np.append(np.inf, ordered[0, :-1]))
+    # A steeper one must be lower at 0.
+    heights = ordered[0]
+    useful = heights < np.minimum.accumulate(np.append(np.inf, heights[:-1]))
     return ordered[:, useful]
+
+
+def _lines_of_constant(problem: Problem, sign: float) -> list[tuple[float, float]]:
+    """Return the objective of b = ±1 for every λ at which it may be optimal.
+
+    These are 0, and those at which flipping some row ceases to pay, 2/κ_i.
+    """
+    wrong = 2.0 * masses_of_classes(problem)[int(sign > 0)]
+    costs, weights = masses_by_flip_cost(problem, sign)
+    # 0 where a flip is impossible, inf where it is free
+    with np.errstate(divide="ignore"):
+        lams = 2.0 / costs
+    candidates = np.unique(np.append(lams[np.isfinite(lams)], 0.0))
+    # The weight of the first rows, whose flips are the cheapest, and what these cost
+    mass = np.append(0.0, np.cumsum(weights))
+    spent = np.cumsum(weights * np.where(costs < math.inf, costs, 0.0))
+    spent = np.append(0.0, spent)
+    n_paying = len(lams) - np.searchsorted(lams[::-1], candidates, side="right")
+    heights = wrong + 2.0 * mass[n_paying] - candidates * spent[n_paying]
+    return list(zip(heights.tolist(), candidates.tolist(), strict=True))

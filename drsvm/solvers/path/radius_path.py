@@ -33,7 +33,8 @@ class RadiusPath:
     Examples
     --------
     >>> from drsvm import Problem, radius_path
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], fit_intercept=True)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], fit_intercept=True)
     >>> path = radius_path(problem, [0.4, 0.2, 0.1])
     >>> path.weights.shape, path[0].gap <= 1e-6
     ((3, 1), True)
@@ -58,16 +59,15 @@ class RadiusPath:
         return any(result.status is Status.INTERRUPTED for result in self.results)
 
     def table(self) -> dict[str, np.ndarray]:
-        """Return the columns radius, objective, lower_bound, gap, radius_price, n_nonzero, n_iter, time and status."""
+        """Return one column for each figure of the results.
+
+        They are radius, objective, lower_bound, gap, radius_price, n_nonzero, n_iter,
+        time and status.
+        """
         columns: dict[str, Any] = {"radius": self.radii}
-        for name in ("objective", "lower_bound", "gap", "radius_price"):
-            columns[name] = np.array([getattr(result, name) for result in self.results])
-        columns["n_nonzero"] = np.array(
-            [np.count_nonzero(result.weights) for result in self.results]
-        )
-        columns["n_iter"] = np.array([result.n_iter for result in self.results])
-        columns["time"] = np.array([result.time for result in self.results])
-        columns["status"] = np.array([str(result.status) for result in self.results])
+        figures = [_figures(result) for result in self.results]
+        for name in figures[0]:
+            columns[name] = np.array([of_radius[name] for of_radius in figures])
         return columns
 
     def __len__(self) -> int:
@@ -77,15 +77,31 @@ class RadiusPath:
         return self.results[index]
 
     def __str__(self) -> str:
-        lines = [
-            "    radius   objective       gap  radius price  nonzero  iterations  status"
-        ]
-        lines += [
-            f"{radius:10.4g}  {r.objective:10.8f}  {r.gap:8.1e}  {r.radius_price:12.5g}  "
-            f"{np.count_nonzero(r.weights):7d}  {r.n_iter:10d}  {r.status}"
-            for radius, r in zip(self.radii, self.results, strict=True)
-        ]
+        lines = [_HEAD]
+        for radius, result in zip(self.radii, self.results, strict=True):
+            lines.append(_LINE.format(radius=radius, **_figures(result)))
         return "\n".join(lines)
+
+
+_HEAD = "    radius   objective       gap  radius price  nonzero  iterations  status"
+_LINE = (
+    "{radius:10.4g}  {objective:10.8f}  {gap:8.1e}  {radius_price:12.5g}  "
+    "{n_nonzero:7d}  {n_iter:10d}  {status}"
+)
+
+
+def _figures(result: Result) -> dict[str, Any]:
+    """Return what a table shows of a result."""
+    return {
+        "objective": result.objective,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "radius_price": result.radius_price,
+        "n_nonzero": np.count_nonzero(result.weights),
+        "n_iter": result.n_iter,
+        "time": result.time,
+        "status": str(result.status),
+    }
 
 
 def radius_path(
@@ -135,11 +151,13 @@ def radius_path(
     Returns
     -------
     RadiusPath
+        The radii that were solved, and their results.
 
     Examples
     --------
     >>> from drsvm import Problem, radius_path
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], fit_intercept=True)
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], fit_intercept=True)
     >>> path = radius_path(problem, n_radii=5)
     >>> len(path), bool((path.table()["gap"] <= 1e-6).all())
     (5, True)
@@ -154,34 +172,39 @@ def radius_path(
         largest = radius_max(problem, max_time=time.share(4), n_threads=n_threads)
         if largest == 0.0:
             raise ValueError(
-                "w = 0 is optimal for every radius, so there is no path: pass radii or check flip_cost and X."
+                "w = 0 is optimal for every radius, so there is no path: pass radii or "
+                "check flip_cost and X."
             )
         radii = largest * np.logspace(0.0, math.log10(smallest), n_radii)
     radii = np.asarray(radii, dtype=np.float64)
     if radii.ndim != 1 or len(radii) == 0:
         raise ValueError(
-            f"radii must be a non-empty list of numbers, got an array of shape {radii.shape}."
+            "radii must be a non-empty list of numbers, got an array of shape "
+            f"{radii.shape}."
         )
     problems = [problem.replace(radius=float(radius)) for radius in radii]
     for each in problems:
         check_taken(chosen, each)
-    order = np.argsort(-radii, kind="stable")
+    if tol is None and is_auto(solver):
+        tol = AUTO_TOL
     limits = {
-        "tol": AUTO_TOL if tol is None and is_auto(solver) else tol,
+        "tol": tol,
         "max_iter": max_iter,
+        "random_state": random_state,
+        "n_threads": n_threads,
     }
-    limits |= {"random_state": random_state, "n_threads": n_threads}
+
     results = dict[int, Result]()
     last = None
-    with single_threaded_blas():  # once, not for every radius
+    order = np.argsort(-radii, kind="stable").tolist()
+    # BLAS is limited once, not for every radius.
+    with single_threaded_blas():
         for done, index in enumerate(order):
-            last = _next(
-                chosen, problems[index], last, time.share(len(order) - done), limits
-            )
-            at_radius = replace(shifted, problem=problems[index])
-            result = at_radius.to_outer(last)
-            results[int(index)] = result
-            stopped = callback is not None and callback(int(index), result)
+            share = time.share(len(order) - done)
+            last = _next(chosen, problems[index], last, share, limits)
+            result = replace(shifted, problem=problems[index]).to_outer(last)
+            results[index] = result
+            stopped = callback is not None and callback(index, result)
             if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
                 break
     solved = sorted(results)
@@ -196,17 +219,13 @@ def _next(
     limits: dict[str, Any],
 ) -> Result:
     """Start from the previous solution; if that stalls, solve from scratch."""
+    may_restart = isinstance(solver, InteriorPoint)
     # On few rows, the certificate of another start takes longer than the step that it
     # saves.
-    anew = isinstance(solver, InteriorPoint) and (
-        problem.radius == 0 or solver.takes_compiled_steps(problem)
-    )
-    start = None if anew and not time.spent else last
-    result = run(problem, solver, start=start, max_time=time, **limits)
-    if (
-        isinstance(solver, InteriorPoint)
-        and result.status is Status.STALLED
-        and start is not None
-    ):
+    anew = may_restart and not time.spent
+    if anew and (problem.radius == 0 or solver.takes_compiled_steps(problem)):
+        last = None
+    result = run(problem, solver, start=last, max_time=time, **limits)
+    if may_restart and last is not None and result.status is Status.STALLED:
         result = run(problem, solver, max_time=time, **limits)
     return result
