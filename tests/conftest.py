@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from inside import interrupt_in, set_sizes  # noqa: F401  # fixtures
 from sklearn.datasets import load_iris, make_classification
 from sklearn.preprocessing import StandardScaler
 from thorough import LONG, covering

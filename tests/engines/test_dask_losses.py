@@ -40,9 +40,8 @@ def client_here():
 
 
 @pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
-    monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
+def impatient(set_sizes):
+    set_sizes(patience=1.0, glance=0.5)
 
 
 def end_process():

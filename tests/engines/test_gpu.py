@@ -24,8 +24,6 @@ from drsvm import (
     worst_case_risk,
 )
 from drsvm.engines.gpu import GpuError, cupy
-from drsvm.engines.gpu import gpu_backend as backend
-from drsvm.engines.gpu import gpu_engine as engine
 from drsvm.engines.gpu import gpu_rows as gpu_rows
 from drsvm.problem import (
     ForGpu,
@@ -154,8 +152,8 @@ def test_radius_max_path_and_risk():
 
 
 @for_each(fit_intercept=[False, True], norm=NORMS)
-def test_a_newton_matrix_that_is_not_formed(norm, fit_intercept, monkeypatch):
-    monkeypatch.setattr(engine, "MAX_FEATURES", 10)
+def test_a_newton_matrix_that_is_not_formed(norm, fit_intercept, set_sizes):
+    set_sizes(features_on_gpu=10)
     X, y = samples()
     check(
         KINDS["sparse"](X),
@@ -182,12 +180,11 @@ def test_far_columns_are_shifted_and_ill_conditioned_ones_solved():
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32"])
-def test_rows_that_do_not_fit_cross_in_every_pass(kind, monkeypatch):
+def test_rows_that_do_not_fit_cross_in_every_pass(kind, set_sizes):
     X, y = samples()
     X = KINDS[kind](X)
     # Less than the rows and their state take
-    monkeypatch.setattr(backend, "free_memory", lambda: 600_000)
-    monkeypatch.setattr(backend, "BLOCK_BYTES", 10_000)
+    set_sizes(memory_of_gpu=600_000, block_bytes_of_gpu=10_000)
     # A given ridge: the automatic one comes from a rough solution, which depends on
     # where the rows are.
     expected = WassersteinSVC(radius=0.05, l2=0.005, tol=1e-8).fit(X, y)
@@ -199,9 +196,9 @@ def test_rows_that_do_not_fit_cross_in_every_pass(kind, monkeypatch):
     )
 
 
-def test_state_that_does_not_fit_is_an_error(monkeypatch):
+def test_state_that_does_not_fit_is_an_error(set_sizes):
     X, y = samples()
-    monkeypatch.setattr(backend, "free_memory", lambda: 100_000)
+    set_sizes(memory_of_gpu=100_000)
     with pytest.raises(GpuError, match="GB of the GPU are free"):
         WassersteinSVC(radius=0.05, engine="gpu").fit(X, y)
 
@@ -337,16 +334,18 @@ def curved_samples(n=700, d=3):
 
 
 @pytest.fixture(params=["kept", "in tiles"])
-def many_rows(request, monkeypatch):
+def many_rows(request, set_sizes):
     """Few rows keep all values of the kernel.
 
     With more of them, values are computed in tiles, here small ones.
     """
     if request.param == "in tiles":
-        monkeypatch.setattr("drsvm.problem.kernel_rows.MAX_STORED", 100)
-        monkeypatch.setattr("drsvm.problem.feature_space.PAIRS_FOR_CENTRE", 200_000)
-        monkeypatch.setattr(gpu_rows, "TILE_ROWS", 64)
-        monkeypatch.setattr(gpu_rows, "TILE_COLUMNS", 100)
+        set_sizes(
+            stored_values=100,
+            pairs_for_centre=200_000,
+            tile_rows=64,
+            tile_columns=100,
+        )
 
 
 @for_each(

@@ -5,8 +5,6 @@ import pytest
 from scipy import sparse
 from thorough import unless_long
 
-import drsvm.engines.cpu as cpu
-import drsvm.engines.matrices as matrices
 from drsvm import Problem
 from drsvm.engines import (
     DENSE_FROM,
@@ -21,21 +19,21 @@ from drsvm.utils import threads_limited
 
 ROWS_OF_BLOCKS = unless_long(np.asarray, np.float32)  # float32 takes time to compile
 WAYS = {
-    "tiles": (np.asarray, OwnMatrices, {"MANY_ROWS": 0}),
-    "tiles, float32": (np.float32, OwnMatrices, {"MANY_ROWS": 0}),
-    "BLAS": (np.asarray, BlasMatrices, {"FEW_FEATURES": 0}),
+    "tiles": (np.asarray, OwnMatrices, {"rows_for_blas": 0}),
+    "tiles, float32": (np.float32, OwnMatrices, {"rows_for_blas": 0}),
+    "BLAS": (np.asarray, BlasMatrices, {"features_for_blas": 0}),
     "BLAS, many blocks": (
         ROWS_OF_BLOCKS,
         BlasMatrices,
-        {"FEW_FEATURES": 0, "BLOCK_BYTES": 1, "MIN_ROWS": 100},
+        {"features_for_blas": 0, "gram_block_bytes": 1, "gram_block_rows": 100},
     ),
     "sparse, one each": (sparse.csr_array, OwnMatrices, {}),
     "sparse, shared": (
         sparse.csr_array,
         SharedMatrix,
-        {"OWN_BYTES": 1, "ROWS_AT_A_TIME": 300},
+        {"own_gram_bytes": 1, "shared_gram_rows": 300},
     ),
-    "sparse, a part each": (sparse.csr_array, SharedMatrix, {"OWN_BYTES": 4}),
+    "sparse, a part each": (sparse.csr_array, SharedMatrix, {"own_gram_bytes": 4}),
 }
 
 
@@ -57,13 +55,9 @@ def rows_and_labels(n, d):
     ("n", "d"), [(700, 1), (700, 2), (700, 5), (9000, 8), (700, 17), (700, 64)]
 )
 def test_the_equations_are_those_of_numpy(
-    monkeypatch, container, kind, settings, n_threads, intercept, n, d
+    set_sizes, container, kind, settings, n_threads, intercept, n, d
 ):
-    monkeypatch.setattr(cpu, "THREAD_WORK", 1)
-    monkeypatch.setattr(cpu, "SHARE_WORK", 1)
-    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)
-    for name, value in settings.items():
-        monkeypatch.setattr(matrices, name, value)
+    set_sizes(thread_work=1, share_work=1, small_matrix=0, **settings)
     X, y = rows_and_labels(n, d)
     engine = CpuEngine(Problem(container(X), y, fit_intercept=intercept), n_threads)
     assert isinstance(engine._matrices, kind)
@@ -117,11 +111,11 @@ def test_groups_of_threads_have_a_matrix_each_if_there_is_room():
     assert len(few.matrices) == 1 and few.in_group == 9
 
 
-def test_sparse_rows_stay_sparse_unless_they_are_small_or_have_few_zeros(monkeypatch):
+def test_sparse_rows_stay_sparse_unless_they_are_small_or_have_few_zeros(set_sizes):
     rows = in_fastest_form(sparse.csr_array(np.eye(3, dtype=np.float32)))
     assert not rows.is_sparse and rows.dtype == np.float32
     np.testing.assert_array_equal(rows.X, np.eye(3))
-    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)
+    set_sizes(small_matrix=0)
     share = np.zeros((10, 10))
     share.flat[: int(100 * DENSE_FROM)] = 2.0
     few = sparse.csr_array(share)
@@ -137,9 +131,9 @@ def test_sparse_rows_stay_sparse_unless_they_are_small_or_have_few_zeros(monkeyp
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 40), (20, 25)])
 def test_gram_matrices_of_rows_are_those_of_numpy(
-    monkeypatch, container, n_threads, n, d
+    set_sizes, container, n_threads, n, d
 ):
-    monkeypatch.setattr(matrices, "FEATURES_AT_A_TIME", 8)
+    set_sizes(features_at_a_time=8)
     rng = np.random.default_rng(n)
     X = np.round(3 * rng.normal(size=(n, d)))
     h = rng.random(n)

@@ -56,11 +56,8 @@ def test_all_share_a_time_limit_and_options():
         solve_many([np.zeros((3, 2))])
 
 
-def test_an_interrupt_ends_all(monkeypatch):
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("drsvm.compiled.small_interior_point.run", interrupted)
+def test_an_interrupt_ends_all(interrupt_in):
+    interrupt_in("compiled steps")
     problem = well_conditioned_instance(3, 60, 3)
     results = solve_many(
         [problem.replace(radius=radius) for radius in RADII], n_threads=1

@@ -138,11 +138,8 @@ def test_ctrl_c_in_a_round_keeps_the_round(monkeypatch, n_features):
     assert result.status is Status.INTERRUPTED and result.gap < 0.1
 
 
-def test_rounds_that_add_too_many_features_give_way_to_epochs(monkeypatch):
-    monkeypatch.setattr("drsvm.solvers.dual_coordinate.feature_working_set.FEW", 5)
-    monkeypatch.setattr(
-        "drsvm.solvers.dual_coordinate.feature_working_set.EXPLORED", 0.5
-    )
+def test_rounds_that_add_too_many_features_give_way_to_epochs(set_sizes, monkeypatch):
+    set_sizes(few_features=5, explored_share=0.5)
     monkeypatch.setattr("drsvm.solvers.fallback.can_take_over", lambda problem: False)
     result = solve(
         wordy_problem(8, 0.1, flip_cost=math.inf),

@@ -14,10 +14,8 @@ from problems import NORMS
 from thorough import for_each, unless_long
 
 from drsvm import Problem, Status, certify, radius_path, solve
-from drsvm.problem import memory_rows
 from drsvm.solvers import DualCoordinate, check_limits
 from drsvm.solvers.dual_coordinate import DualCoordinateState
-from drsvm.utils import parallel
 
 FLIP_COSTS = (0.3, 1.0, math.inf)
 
@@ -73,12 +71,9 @@ def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
 @for_each(
     norm=NORMS, rows=unless_long(["sparse", "dense"], ["sparse", "dense", "float32"])
 )
-def test_every_number_of_threads_gives_the_same_bits(monkeypatch, norm, rows):
+def test_every_number_of_threads_gives_the_same_bits(set_sizes, norm, rows):
     """Products, elementwise arithmetic and certificates are in parallel, also on these few rows."""
-    monkeypatch.setattr(memory_rows, "LARGE", 1)
-    monkeypatch.setattr(memory_rows, "PART_ENTRIES", 100)
-    monkeypatch.setattr(parallel, "PART", 16)
-    monkeypatch.setattr(parallel, "WORTHWHILE", 16)
+    set_sizes(large_array=1, part_entries=100, part_size=16, worthwhile=16)
     X, y = sparse_rows(0, n=120, d=300, nonzeros=12)
     X = {"sparse": X, "dense": X.toarray(), "float32": X.astype(np.float32)}[rows]
     problem = Problem(

@@ -12,7 +12,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from drsvm import Status, solve
 from drsvm.engines import CpuEngine
-from drsvm.solvers.interior_point import InteriorPointState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
@@ -64,30 +63,21 @@ def test_limits_leave_a_certificate(norm, l2, status):
     assert n_iter < 3 or (result.objective < 1 and result.lower_bound > 0)
 
 
-@pytest.mark.parametrize("method", ["predict", "longest_steps", "curvature"])
+@pytest.mark.parametrize("place", ["prediction", "step lengths", "curvature"])
 @pytest.mark.parametrize("with_start", [False, True])
-def test_an_interrupt_leaves_the_best_point_so_far(monkeypatch, method, with_start):
+def test_an_interrupt_leaves_the_best_point_so_far(interrupt_in, place, with_start):
     problem = well_conditioned_instance(10, 200, 8, fit_intercept=True)
     start = solve(problem.replace(radius=0.2), "interior-point") if with_start else None
-    given = getattr(CpuEngine, method)
-    calls = []
-
-    def interrupted(self, *arguments):
-        calls.append(arguments)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return given(self, *arguments)
-
-    monkeypatch.setattr(CpuEngine, method, interrupted)
+    interrupt_in(place, call=3)
     result = solve(problem, "interior-point", start=start, compiled_steps=False)
-    assert result.status is Status.INTERRUPTED and len(calls) == 3
+    assert result.status is Status.INTERRUPTED
     check_certificate(problem, result)
     if with_start:
         assert result.objective <= problem.objective(start.weights, start.intercept)
 
 
-def test_threads_end_with_the_run(monkeypatch):
-    monkeypatch.setattr("drsvm.engines.cpu.THREAD_WORK", 1)
+def test_threads_end_with_the_run(set_sizes):
+    set_sizes(thread_work=1)
     before = threading.active_count()
     during = []
     problem = well_conditioned_instance(11, 300, 4)
@@ -105,21 +95,12 @@ def test_blas_gets_its_threads_back():
         assert threadpool_info() == before
 
 
-def test_an_interrupt_before_the_first_certificate_keeps_the_steps_so_far(monkeypatch):
+def test_an_interrupt_before_the_first_certificate_keeps_the_steps_so_far(interrupt_in):
     """Without a callback, certificates come only at the end.
 
     The steps before Ctrl-C are not lost.
     """
-    steps = []
-    step = InteriorPointState.step
-
-    def interrupted(self):
-        steps.append(1)
-        if len(steps) == 6:
-            raise KeyboardInterrupt
-        step(self)
-
-    monkeypatch.setattr(InteriorPointState, "step", interrupted)
+    interrupt_in("step", call=6)
     result = solve(
         well_conditioned_instance(2, 400, 200), "interior-point", compiled_steps=False
     )

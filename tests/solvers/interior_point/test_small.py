@@ -85,9 +85,9 @@ def test_the_steps_are_the_same(
 
 
 @pytest.mark.parametrize("seed", range(unless_long(40, 400)))
-def test_random_problems_have_the_same_optimum(monkeypatch, seed):
+def test_random_problems_have_the_same_optimum(set_sizes, seed):
     # Sparse rows stay sparse, or not
-    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 1000 * (seed % 2))
+    set_sizes(small_matrix=1000 * (seed % 2))
     problem = random_instance(1000 + seed, max_rows=80, max_features=30)
     compiled, ordinary = both_roads(problem, tol=1e-7)
     if ordinary.status.reached:
@@ -131,9 +131,9 @@ def test_rows_of_all_kinds_have_the_same_form():
     )
 
 
-def test_runs_in_the_memory_of_others_are_the_same(monkeypatch):
+def test_runs_in_the_memory_of_others_are_the_same(set_sizes):
     """Fewer and more rows, dense and sparse ones, other weights, with and without flips and an intercept."""
-    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)  # sparse rows stay sparse
+    set_sizes(small_matrix=0)  # sparse rows stay sparse
     problem = well_conditioned_instance(0, 400, 5, radius=0.05, fit_intercept=True)
     few = problem.subset(np.arange(100))
     sparser = problem.on_rows(sparse.csr_array(problem.X))

@@ -10,8 +10,8 @@ from problems import NORMS, STRANGE_DATA, Plain, random_rows
 from scipy import sparse
 from thorough import LONG, unless_long
 
-import drsvm.engines.cpu as cpu
 from drsvm import Problem, Status, solve
+from drsvm.engines import CpuEngine
 from drsvm.problem import draw_rows
 from drsvm.solvers import InteriorPoint
 from drsvm.solvers.interior_point import SUBSET
@@ -27,9 +27,9 @@ with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, Tr
 
 
 @pytest.fixture
-def eager_threads(monkeypatch):
+def eager_threads(set_sizes):
     """Use threads for any amount of work."""
-    monkeypatch.setattr(cpu, "THREAD_WORK", 1)
+    set_sizes(thread_work=1)
 
 
 def decision_values(problem, result):
@@ -298,9 +298,9 @@ def test_settings_do_not_change_the_optimum(norm, settings):
 @pytest.mark.thorough
 @for_each_norm
 @pytest.mark.parametrize("l2", [0.0, 0.1])
-def test_containers_make_no_difference(norm, l2, monkeypatch):
+def test_containers_make_no_difference(norm, l2, set_sizes):
     # Else they would all be dense
-    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)
+    set_sizes(small_matrix=0)
     rng = np.random.default_rng(8)
     X, y = random_rows(rng, 90, 12, "gaussian")
     X = X.astype(np.float32).astype(float) * (rng.random(X.shape) < 0.3)
@@ -343,7 +343,7 @@ def test_the_number_of_threads_makes_no_difference(
     X, y = random_rows(rng, 400, 10, "gaussian")
     X *= rng.random(X.shape) < 0.25
     problem = Problem(container(X), y, norm=norm, **parameters)
-    assert [cpu.CpuEngine(problem, n).n_threads for n in (1, 2, 3)] == [1, 2, 3]
+    assert [CpuEngine(problem, n).n_threads for n in (1, 2, 3)] == [1, 2, 3]
     results = [solve(problem, "interior-point", n_threads=n) for n in (1, 2, 3)]
     first = decision_values(problem, results[0])
     for result in results:
@@ -386,16 +386,14 @@ def test_many_rows_start_from_few(norm, parameters):
 @pytest.mark.parametrize(
     "parameters", THREADED[:3], ids=["plain", "ridge", "intercept"]
 )
-def test_the_wide_form_agrees_with_the_tall_one(
-    monkeypatch, norm, container, parameters
-):
+def test_the_wide_form_agrees_with_the_tall_one(set_sizes, norm, container, parameters):
     for seed, (n, d) in enumerate([(5, 20), (40, 50), (60, 200), (100, 101)]):
         tall = well_conditioned_instance(seed, n, d, norm=norm, **parameters)
         problem = Problem(container(tall.X), tall.signs, norm=norm, **parameters)
         results = []
         for wide_from in (0, 1000):
-            monkeypatch.setattr(cpu, "WIDE_FROM", wide_from)
-            assert (cpu.CpuEngine(problem).wide is None) == (wide_from > 0)
+            set_sizes(wide_from=wide_from)
+            assert (CpuEngine(problem).wide is None) == (wide_from > 0)
             results.append(solve(problem, "interior-point"))
         assert max(result.gap for result in results) <= 1e-7
         assert results[0].objective == pytest.approx(results[1].objective, abs=1e-6)

@@ -20,7 +20,6 @@ from drsvm.solvers.interior_point import (
     WorkingSetRun,
     WorkingSetState,
     pieces_at,
-    working_set,
 )
 from drsvm.utils import stage
 
@@ -111,8 +110,8 @@ def test_a_good_estimate_needs_no_other_rows(norm, radius):
 
 @for_each_norm
 @pytest.mark.parametrize("widenings", [2, 0])
-def test_rows_that_leave_their_pieces_are_found(monkeypatch, norm, widenings):
-    monkeypatch.setattr(working_set, "MAX_WIDENINGS", widenings)
+def test_rows_that_leave_their_pieces_are_found(set_sizes, norm, widenings):
+    set_sizes(widenings=widenings)
     problem = well_conditioned_instance(
         2, 2000, 5, norm=norm, radius=0.01, flip_cost=math.inf
     )
@@ -172,14 +171,9 @@ def test_a_breakdown_is_followed_by_a_run_on_all_rows(monkeypatch):
     )
 
 
-def test_an_interrupt_while_rows_are_screened(monkeypatch):
+def test_an_interrupt_while_rows_are_screened(interrupt_in):
     """The run on all rows has already freed its memory then, and the next one does not exist yet."""
-
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
-
-    other = type("Interrupted", (WorkingSetState,), {"__init__": interrupted})
-    monkeypatch.setattr(working_set, "WorkingSetState", other)
+    interrupt_in("screening")
     problem = well_conditioned_instance(2, 20_000, 5, radius=0.05)
     result = solve(problem, "interior-point", tol=1e-8, compiled_steps=False)
     assert (

@@ -13,7 +13,6 @@ from scipy import sparse
 from thorough import examples, for_each
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.compiled import small_interior_point as small_run
 from drsvm.solvers import is_useful
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -125,11 +124,8 @@ def test_radius_max_without_time_is_too_small():
     assert 0 < radius_max(problem, max_time=1e-9) < radius_max(problem, max_time=1e9)
 
 
-def test_an_interrupt_ends_radius_max(monkeypatch):
-    def interrupted(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(small_run, "run", interrupted)
+def test_an_interrupt_ends_radius_max(interrupt_in):
+    interrupt_in("compiled steps")
     problem = well_conditioned_instance(7, 60, 4, fit_intercept=True)
     for call in (radius_max, radius_path):
         with pytest.raises(KeyboardInterrupt):

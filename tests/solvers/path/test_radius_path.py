@@ -9,7 +9,6 @@ from problems import NORMS, best_constant, optimum
 from thorough import for_each
 
 from drsvm import Status, radius_max, radius_path, solve
-from drsvm.compiled import small_interior_point as small_run
 from drsvm.solvers.interior_point import InteriorPointState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -221,17 +220,8 @@ def test_the_largest_radius_comes_first_regardless_of_the_order():
         assert result.objective == pytest.approx(optimum(problem, radius), abs=1e-8)
 
 
-def test_an_interrupt_ends_the_path(monkeypatch):
-    run = small_run.run
-    calls = []
-
-    def interrupted(*arguments):
-        calls.append(arguments)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return run(*arguments)
-
-    monkeypatch.setattr(small_run, "run", interrupted)
+def test_an_interrupt_ends_the_path(interrupt_in):
+    interrupt_in("compiled steps", call=3)
     path = radius_path(well_conditioned_instance(0, 100, 5), [0.3, 0.2, 0.1, 0.05])
     assert path.results[-1].status is Status.INTERRUPTED and len(path) < 4
 

@@ -168,8 +168,8 @@ def test_trimming_saves_evaluations():
 
 @pytest.mark.thorough
 @for_each(norm=NORMS, fit_intercept=[False, True])
-def test_more_features_than_can_be_factorised(norm, fit_intercept, monkeypatch):
-    monkeypatch.setattr("drsvm.solvers.paper.admm.subproblem.FACTORISED_TO", 10)
+def test_more_features_than_can_be_factorised(norm, fit_intercept, set_sizes):
+    set_sizes(factorised_to=10)
     problem = well_conditioned_instance(
         5, 40, 60, norm=norm, l2=0.01, fit_intercept=fit_intercept
     )
