@@ -57,16 +57,18 @@ def cleaned(column: Column, empty: frozenset[str]) -> Column:
 
 
 def as_texts(column: Column) -> Column:
-    """Return a column as a CSV file would contain it: 1 rather than 1.0 for a float."""
+    """Return a column as texts, each of its values converted once."""
     if is_text(column):
         return column
-    # Each value is converted once.
     encoded = column.combine_chunks().dictionary_encode()
-    texts = [_text(value) for value in encoded.dictionary.to_pylist()]
+    texts = [text_of(value) for value in encoded.dictionary.to_pylist()]
     return pyarrow_or_error().array(texts, "string").take(encoded.indices)
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """Return a cell as a CSV file would contain it: 1 rather than 1.0 for a float."""
+    if value is None:
+        return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value)

@@ -15,6 +15,7 @@ from drsvm.tables.arrow_columns import (
     cleaned,
     columns_of,
     pyarrow_or_error,
+    text_of,
 )
 from drsvm.tables.files import ARROW, OTHER_COLUMNS, compression_of, files_of, invalid
 from drsvm.utils.messages import Message, Parameter
@@ -72,7 +73,7 @@ class TableFile:
             return {}
         lists = {}
         for name, column in columns_of(self.stored(names)).items():
-            lists[name] = [text or "" for text in as_texts(column).to_pylist()]
+            lists[name] = [text_of(value) for value in column.to_pylist()]
         return lists
 
     def swallowed(self, name: str, cell: str) -> bool:
