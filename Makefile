@@ -53,6 +53,7 @@ coverage: $(VENV)/.stamp-compiled ## run the tests and measure what they reach; 
 lint: $(VENV)/.stamp-dev ## check style, formatting and types
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
+	$(PY) tests/density.py
 	$(BIN)/lint-imports
 	$(PY) -m pyright --pythonpath $(PY)
 	PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pyright --verifytypes drsvm --ignoreexternal --outputjson | $(PY) tests/public_types.py
