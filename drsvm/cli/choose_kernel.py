@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from drsvm import Problem
-from drsvm.cli.options import KernelChoice, Settings
 from drsvm.cli.screen import Payload, Screen
+from drsvm.cli.settings import KernelChoice, Settings
 from drsvm.cli.training_rows import Parts
 from drsvm.defaults.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
 from drsvm.estimators.scores import auc_parts, lead_in_auc
@@ -34,18 +34,14 @@ PERFECT = 0.999
 
 def choose_kernel(
     kernel: KernelChoice,
-    for_weights: str | None,
     settings: Settings,
     parts: Parts,
     X: Matrix,
     time: TimeLimit,
     screen: Screen,
 ) -> Payload:
-    """Return which kernel is taken for prepared rows and why, and the ROC AUC of both.
-
-    `for_weights` is an option that asks for a linear classifier, if one was given.
-    """
-    obstacle = _obstacle(for_weights, parts, X)
+    """Return which kernel is taken for prepared rows, why, and the ROC AUC of both."""
+    obstacle = _obstacle(kernel, parts, X)
     if obstacle is not None:
         return _chosen("linear", f"no kernel is tried {obstacle}")
     drawn = _rows_in_folds(X, parts.y)
@@ -82,9 +78,10 @@ def choose_kernel(
     return _compared(linear, rbf, drawn[1])
 
 
-def _obstacle(for_weights: str | None, parts: Parts, X: Matrix) -> str | None:
-    if for_weights is not None:
-        return f"with {for_weights}"
+def _obstacle(kernel: KernelChoice, parts: Parts, X: Matrix) -> str | None:
+    """Return why no kernel is tried, if that is so."""
+    if kernel.linear_option is not None:
+        return f"with {kernel.linear_option}"
     if parts.ready is not None:
         return "on rows that stay on disk"
     if len(parts.data.rows) > MAX_ROWS:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from drsvm.cli.options import Settings
 from drsvm.cli.screen import Screen
+from drsvm.cli.settings import Settings
 from drsvm.tables import DataFileError, Dataset
 from drsvm.tables.cell_styles import TRUTH_WORDS
 from drsvm.tables.values import level_of

@@ -13,18 +13,22 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from drsvm.cli.options import Columns
 from drsvm.persistence.checks import require
-from drsvm.tables import DataFileError, Dataset
+from drsvm.tables import (
+    DataFileError,
+    Dataset,
+    ReadOptions,
+    Schema,
+    read,
+    read_like,
+)
 from drsvm.utils.lazy import optional
 from drsvm.utils.writing import write_files, written
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Stands for standard input or standard output
 STANDARD = Path("-")
@@ -36,27 +40,36 @@ def name_of(file: Path) -> str:
     return "standard input" if file == STANDARD else file.name
 
 
-def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
-    """Read a data file, or a copy of standard input (-) or of a pipe.
+def read_from(
+    file: Path, options: ReadOptions, schema: Schema | None = None
+) -> Dataset:
+    """Read a data file, or standard input (-) or a pipe, like another file if wanted.
 
-    Readers pass over a file more than once.
+    `schema` is that of the other file.
     """
     if file != STANDARD and (not file.exists() or file.is_file() or file.is_dir()):
-        return reader(file)
+        return _read(file, options, schema)
     if file == STANDARD:
         shown = Path(name_of(file))
         source = nullcontext(sys.stdin.buffer)
     else:
         shown = file
         source = file.open("rb")
+    # Reading passes over a file more than once, which takes a copy of a stream.
     with TemporaryDirectory(prefix="drsvm-") as folder, written(folder):
         copy = Path(folder) / shown.name
         with copy.open("wb") as out, source as stream:
             shutil.copyfileobj(stream, out)
         try:
-            return replace(reader(copy), path=shown)
+            return replace(_read(copy, options, schema), path=shown)
         except DataFileError as error:
             raise DataFileError(error.what, shown, error.fixes) from None
+
+
+def _read(path: Path, options: ReadOptions, schema: Schema | None) -> Dataset:
+    if schema is None:
+        return read(path, options)
+    return read_like(path, schema, options)
 
 
 def check_inputs(model: Path | None, files: Iterable[Path | None]) -> None:
@@ -123,11 +136,12 @@ def save_table_and_plot(
     table: Path | None,
     plot: Path | None,
     columns: Columns,
-    draw: "Callable[[], Figure]",
+    draw: Callable[[], Any],
 ) -> dict[str, Path | None]:
     """Write the table and the plot, and return the files.
 
-    The plot is drawn first, so that a failure leaves no file.
+    The plot is that of the display that `draw` returns. It is drawn first, so that a
+    failure leaves no file.
     """
     contents = {}
     if table is not None:
@@ -135,7 +149,7 @@ def save_table_and_plot(
     if plot is not None:
         from matplotlib import pyplot as plt
 
-        figure = draw()
+        figure = draw().figure_
         drawn = io.BytesIO()
         figure.savefig(drawn, format=plot.suffix[1:].lower(), dpi=150)
         plt.close(figure)

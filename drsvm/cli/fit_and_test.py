@@ -19,8 +19,8 @@ from sklearn.pipeline import Pipeline
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.cli.choose_kernel import choose_kernel
-from drsvm.cli.options import KernelChoice, Settings
 from drsvm.cli.screen import Payload, Screen
+from drsvm.cli.settings import KernelChoice, Settings
 from drsvm.cli.training_rows import Parts, Prepared, costs_and_signs, prepare, rows_of
 from drsvm.defaults.prices import flip_costs_of_rows
 from drsvm.estimators.scores import scores
@@ -192,16 +192,12 @@ class Training:
             return self.prepared_whole
         return prepare(self.held, standardise=self.standardise)
 
-    def trained(self, kernel: KernelChoice, for_weights: str | None) -> Trained:
-        """Train on all rows first, which may take half of the time, then for the test.
-
-        `for_weights` is an option that asks for a linear classifier, if one was given.
-        """
+    def trained(self, kernel: KernelChoice) -> Trained:
+        """Train on all rows, which may take half of the time, and then for the test."""
         choice = None
         if kernel.kernel == "auto":
             choice = choose_kernel(
                 kernel,
-                for_weights,
                 self.settings,
                 self.rows,
                 self.prepared_rows.X,

@@ -105,14 +105,21 @@ def fit(
     trained on all rows. A Parquet or Arrow table need not fit into memory.
     """
     from drsvm.cli.class_labels import by_label
-    from drsvm.cli.training_rows import Split, rows_and_some_held_out
+    from drsvm.cli.settings import (
+        classifier_settings,
+        kernel_choice,
+        mentioned_columns,
+        read_options,
+    )
+    from drsvm.cli.streamed_rows import rows_and_some_held_out
+    from drsvm.cli.training_rows import Split
 
     screen: Screen = context.obj
     given = context.params
     split = Split(test_size, test, seed)
     _check_files(file, test, model)
-    choice, for_weights = opt.kernel_choice(given)
-    settings = opt.classifier_settings(given)
+    kernel_chosen = kernel_choice(given)
+    settings = classifier_settings(given)
     settings |= {"random_state": seed, "n_jobs": jobs}
     if cv and radius is not None:
         raise ValueError("--cv chooses the radius: omit --radius or --cv.")
@@ -127,7 +134,7 @@ def fit(
     elif kernel == "rbf":
         in_memory = "--kernel rbf"
 
-    options = opt.read_options(given, mentioned=opt.mentioned_columns(given))
+    options = read_options(given, mentioned=mentioned_columns(given))
     reading = rows_and_some_held_out(
         file,
         options,
@@ -152,7 +159,7 @@ def fit(
         if cv:
             trained = training.searched(folds)
         else:
-            trained = training.trained(choice, for_weights)
+            trained = training.trained(kernel_chosen)
         screen.note(*about_clipped(trained.model.prepared, whole))
         screen.note(*trained.about_moved())
         with screen.progress("testing"):

@@ -1,6 +1,7 @@
 """The summary of ``drsvm fit``, as plain values and as text."""
 
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from drsvm.cli.screen import Payload, exit_code
 from drsvm.estimators import scores as figures
 from drsvm.problem.result import Result
 from drsvm.report.column_importances import column_importances
-from drsvm.report.inputs import results_of
+from drsvm.report.inputs import certificate_of, results_of
 from drsvm.report.verdict import finds, important, is_guess, is_negligible, missed_class
 
 NOISE = (
@@ -32,13 +33,18 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
     tested = trained.tested
     classifier, prepared, parts = model
     results = results_of(classifier)
-    classes, counts = np.unique(parts.y, return_counts=True)
+    labels, counts = np.unique(parts.y, return_counts=True)
+    classes = dict(zip(labels.tolist(), counts.tolist(), strict=True))
     decisions = model.decisions(prepared.X)
+    # Two classes have one certificate, more have one for each against the rest.
+    positive = [parts.positive]
+    if len(results) > 1:
+        positive = list(classes)
     accuracies = [(result.gap, result.tol) for result in results]
     constant = figures.are_noise(decisions, accuracies)
-    positive = classes.tolist() if len(results) > 1 else [parts.positive]
+    n_features = int(classifier.n_features_in_)
     n_scaled = int(sum(prepared.scaled(standardise)))
-    # The radius as a shift of the features
+    # The radius as a shift of the features: with a kernel it is another one.
     radius = trained_parameters(classifier)["radius"]
     held_out = None
     if tested is not None:
@@ -46,71 +52,67 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
             "rows": tested.prepared.X_test.shape[0],
             "trained_on": len(tested.parts.y),
         }
-    others = trained.others.items()
+    alternatives = {}
+    for alternative, fitted in trained.others.items():
+        alternatives[alternative.typed] = fitted.test_scores()
     payload = {
         "command": "fit",
         "drsvm": drsvm.__version__,
         "file": str(file),
-        "rows": int(parts.X.shape[0]),
-        "features": int(classifier.n_features_in_),
+        "rows": len(parts.y),
+        "features": n_features,
         "label": parts.data.schema.label,
-        "classes": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
+        "classes": classes,
         "positive": parts.positive,
         "parameters": _parameters(classifier, standardise),
         "units": {
             "standard_deviations": n_scaled,
-            "original": prepared.X.shape[1] - n_scaled,
+            "original": n_features - n_scaled,
         },
         "certificates": list(map(_certificate, results, positive, constant)),
         "proven": exit_code(str(result.status) for result in results) == 0,
         "train": figures.scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
-        "alternatives": {one.typed: own.test_scores() for one, own in others},
+        "alternatives": alternatives,
         "negligible": parts.ready is None and is_negligible(radius, prepared.X),
     }
     if hasattr(classifier, "coef_"):
         payload["weights"] = _weights(model, results, constant)
-        return payload
-    payload["kernel"] = {
-        "gamma": classifier.gamma_,
-        "landmarks": len(classifier.landmark_indices_),
-        "radius_in_features": radius,
-    }
-    payload["importances"] = _importances(tested or model)
+    else:
+        payload["kernel"] = {
+            "gamma": classifier.gamma_,
+            "landmarks": len(classifier.landmark_indices_),
+            "radius_in_features": radius,
+        }
+        payload["importances"] = _importances(tested or model)
     return payload
 
 
 def _parameters(classifier, standardise: bool) -> Payload:
-    is_linear = hasattr(classifier, "coef_")
-    return {
+    parameters = {
+        # With the values that were chosen, if they were automatic
         "radius": getattr(classifier, "radius_", classifier.radius),
         "l2": getattr(classifier, "l2_", classifier.l2),
-        "norm": classifier.norm if is_linear else 2.0,
-        "kernel": "linear" if is_linear else classifier.kernel,
-        "flip_cost": classifier.flip_cost,
-        "fit_intercept": classifier.fit_intercept,
-        "class_weight": classifier.class_weight,
-        "threshold": classifier.threshold,
+        # A kernel has no norm: shifts are measured by their length.
+        "norm": getattr(classifier, "norm", 2.0),
+        "kernel": getattr(classifier, "kernel", "linear"),
         "standardise": standardise,
         "moved_by": classifier.threshold_,
     }
+    for name in ("flip_cost", "fit_intercept", "class_weight", "threshold"):
+        parameters[name] = getattr(classifier, name)
+    return parameters
 
 
 def _certificate(result: Result, positive: object, constant: bool) -> Payload:
     return {
         "positive": positive,
-        "status": str(result.status),
+        **certificate_of(result),
         "only_for": result.condition or None,
         "constant": constant,
-        "objective": result.objective,
-        "lower_bound": result.lower_bound,
-        "gap": result.gap,
         "tol": result.tol,
         "radius_price": result.radius_price,
-        "solver": result.solver,
-        "n_iter": result.n_iter,
-        "time": result.time,
     }
 
 
@@ -120,7 +122,6 @@ def _weights(model: Fitted, results: list[Result], constant: list[bool]) -> Payl
     Those of constant classifiers do not count.
     """
     coef = model.parts.side * model.classifier.coef_
-    index_base = model.parts.data.schema.index_base
     deviations = figures.column_deviations(model.prepared.X)
     counts = np.zeros(len(deviations), dtype=bool)
     for result, is_constant in zip(results, constant, strict=True):
@@ -129,10 +130,9 @@ def _weights(model: Fitted, results: list[Result], constant: list[bool]) -> Payl
     largest = {}
     if len(coef) == 1:
         order = np.argsort(-np.abs(coef[0]))
-        names = model.prepared.names
+        names = model.prepared.names or model.columns
         for index in order[counts[order]][:SHOWN_COLUMNS].tolist():
-            name = names[index] if names else str(index + index_base)
-            largest[name] = float(coef[0, index])
+            largest[names[index]] = float(coef[0, index])
     return {
         "nonzero": int(np.count_nonzero(counts)),
         "below_accuracy": int(np.count_nonzero(coef.any(axis=0) & ~counts)),
@@ -156,18 +156,16 @@ def summary_lines(payload: Payload) -> list[Text]:
     lines["adversary"] = _adversary_line(payload)
     costs = payload["parameters"]["threshold"]
     if isinstance(costs, dict):
-        shown = ", ".join(f"{label}={cost:g}" for label, cost in costs.items())
-        lines["costs"] = f"of missing a class: {shown}{_cost_of_rows(payload)}"
-    lines["proof"] = _below([_proof(payload, one) for one in payload["certificates"]])
+        lines["costs"] = _cost_line(costs, payload["test"])
+    proofs = [_proof(payload, one) for one in payload["certificates"]]
+    lines["proof"] = "\n".join(proofs)
     lines |= _figures(payload)
     verdict = _verdict(payload["test"], payload["alternatives"])
     lines |= verdict
     # The features that a guess rests on mean nothing.
     if "advice" not in verdict:
         lines |= _feature_lines(payload)
-    constant = _constant_line(payload)
-    if constant:
-        lines["constant"] = constant
+    lines |= _constant_line(payload["certificates"])
     if "cv" in payload:
         found = payload["cv"]
         lines["selection"] = (
@@ -177,14 +175,12 @@ def summary_lines(payload: Payload) -> list[Text]:
     lines["model"] = "not saved; use --model FILE to save it"
     if "model" in payload:
         lines["model"] = f"{payload['model']}, trained on all {payload['rows']:,} rows"
-    return [
-        Text.assemble((f"{name:<{MARGIN}}", "bold"), text)
-        for name, text in lines.items()
-    ]
-
-
-def _below(lines: list[str]) -> str:
-    return ("\n" + MARGIN * " ").join(lines)
+    texts = []
+    for name, text in lines.items():
+        # Further lines stand below the first.
+        text = text.replace("\n", "\n" + MARGIN * " ")
+        texts.append(Text.assemble((f"{name:<{MARGIN}}", "bold"), text))
+    return texts
 
 
 def _data_line(payload: Payload) -> str:
@@ -196,11 +192,10 @@ def _data_line(payload: Payload) -> str:
     side = "one-vs-rest"
     if payload["positive"] is not None:
         side = f"positive: {payload['positive']}"
-    features = "feature" if payload["features"] == 1 else "features"
-    return (
-        f"{payload['rows']:,} rows, {payload['features']:,} {features}, labels "
-        f"{labels}; {side}"
-    )
+    features = "1 feature"
+    if payload["features"] != 1:
+        features = f"{payload['features']:,} features"
+    return f"{payload['rows']:,} rows, {features}, labels {labels}; {side}"
 
 
 def _adversary_line(payload: Payload) -> str:
@@ -235,24 +230,27 @@ def _adversary_line(payload: Payload) -> str:
     return line
 
 
-def _cost_of_rows(payload: Payload) -> str:
-    """Return what a row of the test costs on average, here and with one answer."""
-    tested = payload["test"]
+def _cost_line(costs: dict[object, float], tested: Payload | None) -> str:
+    """Return the costs of missing a class, and what a row of the test costs."""
+    shown = ", ".join(f"{label}={cost:g}" for label, cost in costs.items())
+    line = f"of missing a class: {shown}"
     if tested is None:
-        return ""
-    confusion = tested["confusion"]
+        return line
+    # What it costs to miss all rows of a class, and the classifier's own errors
     missed = {}
     cost_here = 0.0
-    for name, cost in payload["parameters"]["threshold"].items():
-        n_rows = sum(confusion[name].values())
-        missed[name] = cost * n_rows
-        cost_here += cost * (n_rows - confusion[name][name])
-    # To give always the answer whose rows are dearest to miss is the cheaper one.
+    for label, cost in costs.items():
+        found = tested["confusion"][label]
+        missed[label] = cost * sum(found.values())
+        cost_here += missed[label] - cost * found[label]
+    # Without a classifier it is cheapest to give one answer always: the label whose
+    # rows are dearest to miss.
     always = max(missed, key=missed.__getitem__)
     cost_always = sum(missed.values()) - missed[always]
     n = tested["rows"]
     return (
-        f"; {cost_here / n:.4g} per test row (always {always}: {cost_always / n:.4g})"
+        f"{line}; {cost_here / n:.4g} per test row (always {always}: "
+        f"{cost_always / n:.4g})"
     )
 
 
@@ -283,7 +281,7 @@ def _figures(payload: Payload) -> dict[str, str]:
     summary = figures.summary(train)
     if tested is None:
         optimistic = f"{summary}, on the training rows, so optimistic"
-        return {"training": _below([optimistic, *figures.by_class(train)])}
+        return {"training": "\n".join([optimistic, *figures.by_class(train)])}
     how = "of the test file"
     condition = figures.IF_NEW
     if held_out:
@@ -294,7 +292,7 @@ def _figures(payload: Payload) -> dict[str, str]:
         figures.interval_line(tested, condition),
         *figures.by_class(tested),
     ]
-    return {"test": _below(lines), "training": summary}
+    return {"test": "\n".join(lines), "training": summary}
 
 
 def _verdict(
@@ -321,7 +319,7 @@ def _verdict(
             f"{option:<{width}}  accuracy {found['accuracy']:.4f}, balanced "
             f"{found['balanced_accuracy']:.4f}, {finds(found, label)}"
         )
-    return {"missed": _below(lines)}
+    return {"missed": "\n".join(lines)}
 
 
 def _feature_lines(payload: Payload) -> dict[str, str]:
@@ -329,15 +327,11 @@ def _feature_lines(payload: Payload) -> dict[str, str]:
     if "weights" in payload:
         weights = payload["weights"]
         line = f"{weights['nonzero']:,} of {payload['features']:,} nonzero"
-        if weights["below_accuracy"]:
-            n_below = weights["below_accuracy"]
+        n_below = weights["below_accuracy"]
+        if n_below:
             line += f"; {n_below:,} below the accuracy of the solution"
         if weights["largest"]:
-            shown = [
-                f"{_in_one_line(name)} {value:+.3g}"
-                for name, value in weights["largest"].items()
-            ]
-            line += f"; largest: {', '.join(shown)}"
+            line += f"; largest: {_by_column(weights['largest'].items(), '+.3g')}"
         return {"weights": line}
     kernel = payload["kernel"]
     lines = {
@@ -346,23 +340,25 @@ def _feature_lines(payload: Payload) -> dict[str, str]:
     }
     first = important(payload["importances"] or {})[:SHOWN_COLUMNS]
     if first:
-        shown = [f"{_in_one_line(name)} {fall:.3f}" for name, fall in first]
         lines["importance"] = (
-            f"{', '.join(shown)}: how much the ROC AUC of the test falls if a column "
-            "is shuffled"
+            f"{_by_column(first, '.3f')}: how much the ROC AUC of the test falls if a "
+            "column is shuffled"
         )
     return lines
 
 
-def _in_one_line(name: str) -> str:
-    return " ".join(name.split())
+def _by_column(values: Iterable[tuple[str, float]], digits: str) -> str:
+    """Return names of columns, each in one line, with a number."""
+    shown = [f"{' '.join(name.split())} {value:{digits}}" for name, value in values]
+    return ", ".join(shown)
 
 
-def _constant_line(payload: Payload) -> str | None:
-    certificates = payload["certificates"]
+def _constant_line(certificates: list[Payload]) -> dict[str, str]:
+    """Return a line about classifiers that give all rows the same decision value."""
     constant = [str(one["positive"]) for one in certificates if one["constant"]]
     if not constant:
-        return None
-    if len(certificates) == 1:
-        return f"this classifier: {NOISE}"
-    return f"{', '.join(constant)} against the rest: {NOISE}"
+        return {}
+    which = "this classifier"
+    if len(certificates) > 1:
+        which = f"{', '.join(constant)} against the rest"
+    return {"constant": f"{which}: {NOISE}"}

@@ -1,5 +1,6 @@
 """``drsvm labels``: which labels of a file to check first."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -83,58 +84,48 @@ def labels(
     """
     from drsvm.cli.class_labels import by_label
     from drsvm.cli.command_files import check_table_and_plot, save_table_and_plot
-    from drsvm.cli.training_rows import about_clipped, load_parts, prepare
+    from drsvm.cli.settings import classifier_settings, kernel_choice, read_options
+    from drsvm.cli.training_rows import load_parts
 
     screen: Screen = context.obj
+    given = context.params
     check_table_and_plot(csv, plot, [file])
-    choice, _ = opt.kernel_choice(context.params, ("linear", "rbf"))
-    settings = opt.classifier_settings(context.params)
-    whole = csv is not None
-    options = opt.read_options(context.params, name_rows=True, whole=whole)
+    kernel_chosen = kernel_choice(given)
+    settings = classifier_settings(given)
+    options = read_options(given, name_rows=True, whole=csv is not None)
     parts = load_parts(file, options, screen)
-    # Not before: input errors should come quickly.
-    from drsvm import find_label_issues
-    from drsvm.audit.label_issues import has_rows_of_one_length
+    # Not before: these imports take long, and input errors should come quickly.
+    from drsvm.cli.labels_to_check import columns_of, judged
     from drsvm.plotting import LabelIssuesDisplay
 
-    # Such rows, of texts for instance, are on a scale of their own.
-    standardise = standardise and not has_rows_of_one_length(parts.X)
-    prepared = prepare(parts, standardise=standardise)
-    screen.note(*about_clipped(prepared, parts))
     settings = by_label(settings, parts.y, screen)
     if max_time is not None:
         # The folds are fitted all at once, or one by one if that takes too long, and
         # then all rows.
         settings["max_time"] = max_time / (folds + 2)
-    judges = _judges(parts, prepared.X, standardise, choice, settings)
-    judging = screen.whole("judging the labels")
-    with judging as report_progress, screen.warnings_as_notes():
-        issues = find_label_issues(
-            parts.X,
-            parts.y,
-            callback=lambda done, total: report_progress(done / total),
-            cv=folds,
-            random_state=seed,
-            n_jobs=jobs,
-            **judges,
-        )
-
-    columns = _columns(parts, issues)
-    files = save_table_and_plot(
-        csv, plot, columns, lambda: LabelIssuesDisplay.from_result(issues).figure_
+    issues, shape = judged(
+        parts,
+        kernel_chosen,
+        settings,
+        screen,
+        standardise=standardise,
+        cv=folds,
+        random_state=seed,
+        n_jobs=jobs,
     )
+    draw = partial(LabelIssuesDisplay.from_result, issues)
+    files = save_table_and_plot(csv, plot, columns_of(parts, issues), draw)
     first = issues.ranking[:top]
     worst = {"row": parts.rows[first] + 1}
     for name in parts.data.schema.id:
         worst[name] = parts.ids[name][first]
     for name in SHOWN:
         worst[name] = getattr(issues, name)[first]
-    n, d = prepared.X.shape
     payload = {
         "command": "labels",
         "file": file,
-        "rows": n,
-        "features": d,
+        "rows": shape[0],
+        "features": shape[1],
         "contradicted": issues.n_contradicted,
         "flagged": issues.is_label_issue.sum(),
         "wrong_labels": issues.wrong_labels,
@@ -143,43 +134,7 @@ def labels(
         "caveat": CAVEAT,
         **files,
     }
-    title = f"{len(first)} of {n:,} rows, most doubtful label first"
+    title = f"{len(first)} of {shape[0]:,} rows, most doubtful label first"
     if issues.second_label is not None:
         title += " (those that both classifiers contradict on top)"
     screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")
-
-
-def _columns(parts, issues) -> opt.Columns:
-    """Return the columns of the file, and what is found about every row."""
-    import numpy as np
-
-    rank = np.empty(len(parts.rows), dtype=int)
-    rank[issues.ranking] = np.arange(1, len(rank) + 1)
-    columns = dict(parts.ids)
-    found = {"row": parts.rows + 1, "rank": rank, **issues.to_dict()}
-    for name, values in found.items():
-        columns[f"drsvm_{name}" if name in parts.ids else name] = values
-    return columns
-
-
-def _judges(
-    parts, X, standardise: bool, kernel: opt.KernelChoice, settings: opt.Settings
-) -> opt.Settings:
-    """Return both classifiers behind the preparation."""
-    from sklearn.pipeline import Pipeline
-
-    from drsvm.audit.label_issues import flexible_classifier, robust_classifier
-    from drsvm.tables.preparation import preparation
-
-    kind, settings = kernel.kind_and_settings(settings)
-    given = {name: value for name, value in settings.items() if value is not None}
-    if kernel.kernel != "linear":
-        given["kind"] = kind
-    # The robust classifier scales sparse rows itself.
-    scaled_there = parts.data.schema.kind == "sparse" and standardise
-    steps = preparation(parts.data.schema, standardise and not scaled_there)
-    robust = robust_classifier(X, standardise=scaled_there, **given)
-    return {
-        "estimator": Pipeline([*steps, *robust.steps]),
-        "second_opinion": flexible_classifier(X, steps),
-    }

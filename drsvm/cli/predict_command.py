@@ -78,6 +78,7 @@ def predict(
     training file had.
     """
     from drsvm.cli.command_files import STANDARD, check_outputs, csv_text
+    from drsvm.cli.settings import read_options
     from drsvm.cli.training_rows import load_for_model
     from drsvm.utils.writing import write_files
 
@@ -85,7 +86,7 @@ def predict(
     if output == STANDARD:
         output = None
     check_outputs([output], [model, file])
-    options = opt.read_options(context.params, unlabelled=True)
+    options = read_options(context.params, unlabelled=True)
     saved, dataset = load_for_model(model, file, options, screen)
     # Not before: errors come quickly.
     from drsvm.cli.prediction_table import Predictions, sorted_by

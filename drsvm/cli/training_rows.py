@@ -1,45 +1,33 @@
-"""The rows of a command: reading, splitting and preparation of tables of any size."""
+"""The rows of a command: reading, splitting and preparation."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drsvm.cli.class_labels import (
-    check_labels,
-    known_labels,
-    positive_class,
-)
-from drsvm.cli.command_files import STANDARD, check_inputs, name_of, read_from
-from drsvm.cli.options import Settings
+from drsvm.cli.class_labels import check_labels, known_labels, positive_class
+from drsvm.cli.command_files import check_inputs, name_of, read_from
 from drsvm.cli.screen import Screen
+from drsvm.cli.settings import Settings
 from drsvm.persistence.model_files import OpenModel, SavedModel
-from drsvm.tables import DataFileError, Dataset, ReadOptions, Schema, read, read_like
+from drsvm.tables import DataFileError, Dataset, ReadOptions, Schema
 from drsvm.tables.arrow_columns import Table, taken
-from drsvm.tables.arrow_tables import ArrowTable
 from drsvm.tables.copies import about_copies, copies_of, held_out_rows
-from drsvm.tables.files import files_of, format_of_name
 from drsvm.utils.annotations import Matrix
 
 if TYPE_CHECKING:
-    # At run time, this would import scikit-learn.
+    # At run time, these would import scikit-learn.
+    from sklearn.pipeline import Pipeline
+
     from drsvm.tables.preparation import Feature, Steps
-    from drsvm.tables.streamed_tables import StreamedTable
 
 # The share of the rows that are held out for a test by default
 TEST_SHARE = 0.25
 # With fewer rows of a class than this, nothing is held out by default: a quarter of
 # them is too few.
 MIN_CLASS_ROWS = 8
-# The memory that a cell takes while a table is read, prepared and used for training
-# twice
-BYTES_OF_CELL = 60
-# A text file needs at least this many times its size.
-COPIES_OF_TEXT = 3
 
 
 @dataclass(frozen=True)
@@ -95,24 +83,45 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Training rows and test rows, if any."""
+    """Training rows and test rows, if any.
 
-    # A table, or the matrix of an svmlight file
+    Attributes
+    ----------
+    data : what was read, with the rows that are held out
+    X, y : the training rows: a table, or the matrix of an svmlight file, and labels
+    training : which rows of the data these are
+    X_test, y_test : the test rows
+    positive : one of two classes
+    ready : the fitted preparation, if the rows are features already, on disk
+    """
+
+    data: Dataset
     X: Table | Matrix
     y: np.ndarray
-    # The numbers of the rows in the file, from 0
-    rows: np.ndarray
-    data: Dataset
+    training: np.ndarray | slice = field(default_factory=partial(slice, None))
     X_test: Table | Matrix = None
     y_test: np.ndarray | None = None
-    # Which labels were verified
-    verified: np.ndarray | None = None
-    # Columns that name the training rows, where wanted
-    ids: dict[str, np.ndarray] = field(default_factory=dict)
-    # One of two classes
     positive: object = None
-    # Features that are on disk already
-    ready: Prepared | None = None
+    ready: "Pipeline | None" = None
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The numbers of the training rows in the file, from 0."""
+        return self.data.rows[self.training]
+
+    @property
+    def verified(self) -> np.ndarray | None:
+        """Which labels were verified."""
+        verified = self.data.verified
+        return None if verified is None else verified[self.training]
+
+    @property
+    def ids(self) -> dict[str, np.ndarray]:
+        """Columns that name the training rows, where wanted."""
+        ids = {}
+        for name, texts in self.data.kept.items():
+            ids[name] = np.array(texts, dtype=object)[self.training]
+        return ids
 
     @property
     def side(self) -> int:
@@ -140,17 +149,15 @@ def load_parts(
     check_inputs(None, [file, test])
     tested = None
     with screen.progress(f"reading {name_of(file)}"):
-        data = read_from(file, lambda path: read(path, options))
+        data = read_from(file, options)
         if test is not None:
-            tested = read_from(test, lambda path: read_like(path, data.schema, options))
+            tested = read_from(test, options, data.schema)
     screen.note(*data.notes)
     y = check_labels(data)
-    ids = {name: np.array(texts, dtype=object) for name, texts in data.kept.items()}
-    whole = Parts(data.X, y, data.rows, data, verified=data.verified, ids=ids)
     if tested is None:
-        return whole
+        return Parts(data, data.X, y)
     screen.note(*tested.notes)
-    return replace(whole, X_test=tested.X, y_test=known_labels(tested, y))
+    return Parts(data, data.X, y, X_test=tested.X, y_test=known_labels(tested, y))
 
 
 def held_out(whole: Parts, split: Split, screen: Screen) -> Parts | None:
@@ -184,11 +191,9 @@ def held_out(whole: Parts, split: Split, screen: Screen) -> Parts | None:
         whole,
         X=rows_of(whole.X, train),
         y=whole.y[train],
-        rows=whole.rows[train],
+        training=train,
         X_test=rows_of(whole.X, test),
         y_test=whole.y[test],
-        verified=None if whole.verified is None else whole.verified[train],
-        ids={name: texts[train] for name, texts in whole.ids.items()},
     )
 
 
@@ -224,9 +229,7 @@ def load_for_model(
                 f"{model}: does not describe its data files; use a model saved by "
                 "drsvm fit."
             )
-        dataset = read_from(
-            file, lambda path: read_like(path, Schema(**schema), options)
-        )
+        dataset = read_from(file, options, Schema(**schema))
         saved = opened.load()
     screen.note(*dataset.notes)
     return saved, dataset
@@ -234,21 +237,23 @@ def load_for_model(
 
 def prepare(parts: Parts, *, standardise: bool) -> Prepared:
     """Return the rows after the preparation, which is fitted to the training rows."""
-    if parts.ready is not None:
-        return parts.ready
     from sklearn.pipeline import Pipeline
 
     from drsvm.tables.preparation import features_of, preparation
 
-    steps = preparation(parts.data.schema, standardise)
-    if not steps:
-        return Prepared(parts.X, parts.X_test, [], None)
-    pipeline = Pipeline(steps)
-    X = pipeline.fit_transform(parts.X)
-    X_test = None
-    if parts.X_test is not None:
-        X_test = pipeline.transform(parts.X_test)
-    return Prepared(X, X_test, pipeline.steps, features_of(pipeline, parts.data.schema))
+    schema = parts.data.schema
+    X = parts.X
+    X_test = parts.X_test
+    pipeline = parts.ready
+    if pipeline is None:
+        steps = preparation(schema, standardise)
+        if not steps:
+            return Prepared(X, X_test, [], None)
+        pipeline = Pipeline(steps)
+        X = pipeline.fit_transform(X)
+        if X_test is not None:
+            X_test = pipeline.transform(X_test)
+    return Prepared(X, X_test, pipeline.steps, features_of(pipeline, schema))
 
 
 def about_clipped(prepared: Prepared, parts: Parts) -> list[str]:
@@ -291,173 +296,3 @@ def costs_and_signs(parts: Parts, prepared: Prepared) -> Settings:
     if signs.any():
         settings["monotonic_cst"] = signs
     return settings
-
-
-# --- tables that do not fit into memory: their features are written to disk and read
-# from there ---
-
-
-def available_memory() -> float:
-    """Return the bytes of memory that are free or can be freed.
-
-    Infinite if the system does not tell.
-    """
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return float("inf")
-    for line in lines:
-        if line.startswith("MemAvailable"):
-            return 1024.0 * int(line.split()[1])
-    return float("inf")
-
-
-def is_to_stream(file: Path, spool: Path | None) -> bool:
-    """Test if a file is to be read in blocks: on request, or if memory is too small."""
-    if file == STANDARD or not file.exists():
-        return False
-    available = available_memory()
-    files = files_of(file)
-    if format_of_name(files[0]) == "parquet":
-        table = ArrowTable(file)
-        needed = BYTES_OF_CELL * table.n_rows * len(table.names)
-        return spool is not None or needed > available
-    if spool is not None:
-        raise DataFileError(
-            "--spool is for Parquet and Arrow files: convert it to Parquet first.", file
-        )
-    needed = COPIES_OF_TEXT * sum(each.stat().st_size for each in files)
-    if needed > available:
-        raise DataFileError(
-            f"needs at least {needed / 1e9:.1f} GB of memory, but only "
-            f"{available / 1e9:.1f} GB are available: convert it to Parquet, which is "
-            "read in blocks, for instance with DuckDB: "
-            f"COPY (FROM '{file.name}') TO '{file.stem}.parquet'.",
-            file,
-        )
-    return False
-
-
-@contextmanager
-def rows_and_some_held_out(
-    file: Path,
-    options: ReadOptions,
-    split: Split,
-    screen: Screen,
-    *,
-    standardise: bool,
-    spool: Path | None,
-    in_memory: str | None,
-) -> Iterator[tuple[Parts, Parts | None]]:
-    """Yield all rows, and the same with some held out, or None.
-
-    They are prepared and on disk if they do not fit into memory. `in_memory` is an
-    option that forbids that, if one was given.
-    """
-    if not is_to_stream(file, spool):
-        whole = load_parts(file, options, screen, split.test)
-        yield whole, held_out(whole, split, screen)
-        return
-    if in_memory is not None:
-        raise ValueError(
-            f"{file}: {in_memory} needs all rows in memory: omit it, or use it on a "
-            "sample of the rows."
-        )
-    table = _streamed(file, options, split, screen, standardise, spool)
-    try:
-        whole = _parts_on_disk(table, options, split)
-        yield whole, _last_held_out(table, whole, screen)
-    except KeyboardInterrupt:
-        # Nothing remains of an interrupted command.
-        rmtree(table.rows.folder, ignore_errors=True)
-        raise
-    finally:
-        table.rows.close()
-
-
-def _streamed(
-    file: Path,
-    options: ReadOptions,
-    split: Split,
-    screen: Screen,
-    standardise: bool,
-    spool: Path | None,
-) -> "StreamedTable":
-    """Write the features of a table to disk, those of the test at the end."""
-    from drsvm.tables.streamed_tables import stream_table
-
-    size = TEST_SHARE if split.size is None else split.size
-    if split.test is not None:
-        size = 0.0
-    elif size >= 1:
-        size /= ArrowTable(file).n_rows
-    where = f"in {spool}" if spool else "in a temporary folder"
-    screen.note(
-        f"{file.name} is read in blocks, and its features are kept {where} while the "
-        "classifier is trained."
-    )
-    with screen.progress(file.name):
-        table = stream_table(
-            file,
-            options,
-            standardise=standardise,
-            test_share=size,
-            seed=split.seed,
-            folder=spool,
-        )
-    screen.note(*table.data.notes)
-    return table
-
-
-def _parts_on_disk(table: "StreamedTable", options: ReadOptions, split: Split) -> Parts:
-    """Return all rows of a table, with those of a test file if there is one."""
-    from drsvm.tables.preparation import features_of
-
-    data = table.data
-    X = table.rows.X
-    y = check_labels(data)
-    features = features_of(table.steps, data.schema)
-    ready = Prepared(X, None, table.steps.steps, features)
-    whole = Parts(X, y, data.rows, data, verified=data.verified, ready=ready)
-    if split.test is None:
-        return whole
-    test = read_from(split.test, lambda path: read_like(path, data.schema, options))
-    X_test = table.steps.transform(test.X)
-    return replace(
-        whole,
-        X_test=X_test,
-        y_test=known_labels(test, y),
-        ready=replace(ready, X_test=X_test),
-    )
-
-
-def _last_held_out(
-    table: "StreamedTable", whole: Parts, screen: Screen
-) -> Parts | None:
-    """Return the rows with the last ones as a test, if there are any.
-
-    Their preparation is that of all rows.
-    """
-    if table.n_test == 0:
-        return None
-    y = whole.y
-    first = len(y) - table.n_test
-    counts = np.unique(y[first:], return_counts=True)[1]
-    if len(counts) < len(np.unique(y)) or counts.min() < 2:
-        screen.note(
-            "no rows are held out for a test, because too few rows of a class were "
-            "drawn: see --test-size."
-        )
-        return None
-    X = table.part(0, first)
-    X_test = table.part(first, len(y))
-    assert whole.ready is not None
-    return replace(
-        whole,
-        X=X,
-        y=y[:first],
-        X_test=X_test,
-        y_test=y[first:],
-        verified=None if whole.verified is None else whole.verified[:first],
-        ready=replace(whole.ready, X=X, X_test=X_test),
-    )

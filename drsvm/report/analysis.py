@@ -20,9 +20,8 @@ from drsvm.estimators.scores import (
     weights_that_count,
 )
 from drsvm.problem.memory_rows import MemoryRows
-from drsvm.problem.result import Result
 from drsvm.report.column_importances import column_importances
-from drsvm.report.inputs import Figures, Material, results_of
+from drsvm.report.inputs import Figures, Material, certificate_of, results_of
 from drsvm.report.verdict import (
     CARRIES,
     Alternative,
@@ -463,19 +462,6 @@ class Analysis:
             "wrong_labels": issues.wrong_labels,
             "wrong_labels_interval": issues.wrong_labels_interval,
         }
-
-
-def certificate_of(result: Result) -> Figures:
-    """Return what is proven of a result, and how it was found."""
-    return {
-        "objective": result.objective,
-        "lower_bound": result.lower_bound,
-        "gap": result.gap,
-        "status": str(result.status),
-        "solver": result.solver,
-        "n_iter": result.n_iter,
-        "time": result.time,
-    }
 
 
 def constant_label(figures: Figures) -> tuple[object, float] | None:

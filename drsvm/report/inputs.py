@@ -209,6 +209,19 @@ def results_of(classifier) -> list[Result]:
     return list(result)
 
 
+def certificate_of(result: Result) -> Figures:
+    """Return what is proven of a result, and how it was found."""
+    return {
+        "objective": result.objective,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "status": str(result.status),
+        "solver": result.solver,
+        "n_iter": result.n_iter,
+        "time": result.time,
+    }
+
+
 def prepare(model, given: Given) -> Material:
     """Check the arguments, hold out rows, fit the model, and collect the material."""
     if (given.X_test is None) != (given.y_test is None):

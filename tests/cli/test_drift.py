@@ -238,7 +238,7 @@ def test_files_that_cannot_be_compared(
         "drift", model, write_csv(tmp_path / "cow.csv", X, np.where(y, "cow", "cat"))
     )
     assert code == 0 and "labels are not compared" in err
-    monkeypatch.setattr("drsvm.cli.drift_command.MOST_BATCHES", 50)
+    monkeypatch.setattr("drsvm.cli.shifts_of_files.MOST_BATCHES", 50)
     assert "--by width: has 120 different values in 120 rows" in error_of(
         "drift", model, table, "--by", "width"
     )

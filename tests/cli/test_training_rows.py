@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cli_tables import write_table
 
-from drsvm.cli import training_rows
+from drsvm.cli import streamed_rows
 from drsvm.persistence import load_model
 from drsvm.tables import ReadOptions, arrow_tables, rows_on_disk, streamed_tables
 
@@ -49,7 +49,7 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    monkeypatch.setattr(training_rows, "available_memory", lambda: 1e5)
+    monkeypatch.setattr(streamed_rows, "available_memory", lambda: 1e5)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_the_optimum_is_that_of_the_table_in_memory(
         0,
     )
     in_memory = answer_of("fit", *arguments)
-    monkeypatch.setattr(training_rows, "available_memory", lambda: 1e5)
+    monkeypatch.setattr(streamed_rows, "available_memory", lambda: 1e5)
     streamed = answer_of("fit", *arguments)
     [one] = in_memory["certificates"]
     [other] = streamed["certificates"]

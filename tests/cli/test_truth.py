@@ -126,13 +126,14 @@ def remember_choices(monkeypatch) -> None:
     choose = choose_kernel.choose_kernel
 
     def remembered(*given):
-        X = given[4]
+        X = given[3]
         if X.tobytes() not in known:
             known[X.tobytes()] = choose(*given)
         return known[X.tobytes()]
 
     monkeypatch.setattr(choose_kernel, "choose_kernel", remembered)
     monkeypatch.setattr("drsvm.cli.fit_and_test.choose_kernel", remembered)
+    monkeypatch.setattr("drsvm.cli.report_on_file.choose_kernel", remembered)
 
 
 def said(monkeypatch, *arguments) -> tuple[str, str]:

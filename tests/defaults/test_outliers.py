@@ -280,7 +280,7 @@ def test_no_word_about_scales_that_do_no_harm(uneven):
         name
         for name, (model, rows) in silent.items()
         if warnings_of(lambda: model.fit(rows, y))
-    ] == []  # noqa: B023
+    ] == []
     pixels, digit = load_digits(return_X_y=True)
     assert not warnings_of(lambda: WassersteinSVC().fit(pixels[:300], digit[:300] > 4))
 

@@ -1,0 +1,172 @@
+"""The report on a classifier of the rows of a file, with next steps as commands."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
+
+import typer
+
+from drsvm.cli.choose_kernel import choose_kernel
+from drsvm.cli.command_files import STANDARD
+from drsvm.cli.options import option_of
+from drsvm.cli.screen import Screen, in_options
+from drsvm.cli.settings import KernelChoice, Settings
+from drsvm.cli.training_rows import (
+    Parts,
+    Prepared,
+    about_clipped,
+    costs_and_signs,
+    prepare,
+)
+from drsvm.report.inputs import Given, NextStep, Source
+from drsvm.report.report import Report, report_on
+from drsvm.tables import ReadOptions
+from drsvm.utils.clock import TimeLimit
+
+# Longer texts are no names of rows.
+MAX_NAME = 40
+# The next command reads the file with the same options, and may have the same settings
+# of the classifier, which are all other options but these.
+READING = {field.name for field in fields(ReadOptions)} - {"format"}
+NOT_REPEATED = (
+    "file",
+    "format",
+    "test_size",
+    "test",
+    "seed",
+    "title",
+    "output",
+    "as_json",
+)
+# The command and its options for each action of `drsvm.report.inputs.NextStep`
+COMMANDS = {
+    "report": ("report",),
+    "fit": ("fit", "--model", "model.drsvm"),
+    "cross-validate": ("fit", "--cv", "--model", "model.drsvm"),
+    "check labels": ("labels", "--csv", "labels.csv"),
+}
+
+
+def report_on_file(
+    parts: Parts,
+    settings: Settings,
+    standardise: bool,
+    kernel: KernelChoice,
+    source: Source,
+    *,
+    title: str,
+    positive: object,
+    screen: Screen,
+) -> Report:
+    """Choose the kernel if that is wanted, and make the report."""
+    prepared = prepare(parts, standardise=standardise)
+    screen.note(*about_clipped(prepared, parts))
+    time = TimeLimit.of(settings["max_time"])
+    if kernel.kernel == "auto":
+        choice = choose_kernel(kernel, settings, parts, prepared.X, time, screen)
+        kernel = replace(kernel, kernel=choice["kernel"])
+        source = replace(source, choice=choice)
+    if time.limited:
+        # The trial is part of the time.
+        settings = {**settings, "max_time": max(time.left(), 1e-3)}
+    source = replace(source, notes=list(screen.notes))
+    kind, settings = kernel.kind_and_settings(settings)
+    model = kind(**settings, **costs_and_signs(parts, prepared))
+    given = _given(parts, prepared, standardise, source)
+    with screen.progress("report"), screen.warnings_as_notes():
+        return report_on(model, given, title=title, positive=positive, progress=None)
+
+
+def _given(
+    parts: Parts, prepared: Prepared, standardise: bool, source: Source
+) -> Given:
+    """Return the rows of a report with the names of rows and features."""
+    names = prepared.names
+    if names is None:
+        # As in the svmlight file
+        first = parts.data.schema.index_base
+        last = first + prepared.X.shape[1]
+        names = [f"feature {number}" for number in range(first, last)]
+    row_names = [str(row + 1) for row in parts.rows.tolist()]
+    row_note = (
+        "Rows are numbered like the rows of the file, from 1, not counting the header."
+    )
+    ids = parts.ids
+    longest = max(map(len, chain(*ids.values())), default=0)
+    if ids and longest <= MAX_NAME:
+        row_names = [" / ".join(texts) for texts in zip(*ids.values(), strict=True)]
+        row_note = f"Rows are named by {', '.join(ids)}."
+    return Given(
+        X=prepared.X,
+        y=parts.y,
+        X_test=prepared.X_test,
+        y_test=parts.y_test,
+        test_size=0.0,
+        feature_names=names,
+        row_names=row_names,
+        row_note=row_note,
+        label=parts.data.schema.label,
+        standardise=False,
+        scaled=prepared.scaled(standardise),
+        columns=prepared.columns,
+        source=source,
+    )
+
+
+def source_of(context: typer.Context, format: str | None, parts: Parts) -> Source:
+    """Return where the data come from, with the command line's words for the report.
+
+    `format` is that of the file, if it was given.
+    """
+    file: Path = context.params["file"]
+    reading: Settings = {}
+    settings: Settings = {}
+    for option in context.command.params:
+        name = str(option.name)
+        value = context.params.get(name)
+        if name in NOT_REPEATED or value in (option.default, (), None):
+            continue
+        if name in READING:
+            reading[name] = value
+        else:
+            settings[name] = value
+    reading["format"] = format
+    if parts.positive is None:
+        # Of several classes, `fit` takes no positive one.
+        settings.pop("positive", None)
+
+    def command(step: NextStep) -> str:
+        if step.action == "none":
+            return ""
+        verb, *options = COMMANDS[step.action]
+        words = ["drsvm", verb, str(file), *_typed(reading)]
+        if step.keeps_settings:
+            words += _typed(settings)
+        return shlex.join([*words, *_typed(step.changes), *options])
+
+    # A pipe is gone.
+    is_there = file != STANDARD and (file.is_file() or file.is_dir())
+    return Source(
+        file if is_there else None,
+        wording=in_options,
+        command=command,
+        setting=attrgetter("typed"),
+        leaky_columns=parts.data.leaky_columns,
+    )
+
+
+def _typed(values: Mapping[str, object]) -> list[str]:
+    """Return options as words of a command."""
+    words: list[str] = []
+    for name, value in values.items():
+        if isinstance(value, bool):
+            words.append(option_of(name if value else f"no_{name}"))
+            continue
+        entries = value if isinstance(value, list | tuple) else [value]
+        for entry in entries:
+            if entry is not None:
+                words += [option_of(name), str(entry)]
+    return words

@@ -1,0 +1,183 @@
+"""How far the rows of files have moved, for ``drsvm drift``."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from drsvm import WassersteinSVC
+from drsvm.audit.audit_sample import AuditSample
+from drsvm.audit.batches import BatchShifts, radius_from_batches
+from drsvm.audit.shift import Shift, shift_between
+from drsvm.cli.class_labels import labels_for
+from drsvm.cli.options import MAX_FEATURES, option_of
+from drsvm.cli.screen import Screen
+from drsvm.cli.settings import Given, Settings, read_options
+from drsvm.cli.training_rows import load_for_model, load_parts
+from drsvm.persistence.audits import cells_of
+from drsvm.tables import Dataset
+from drsvm.tables.cell_styles import DATE_STYLES, Style, parser_of
+from drsvm.tables.preparation import preparation
+from drsvm.tables.values import EMPTY
+
+MOST_BATCHES = 1000
+# Options for data without a model: with one, a file is read as in its training.
+WITHOUT_MODEL = (
+    "features",
+    "drop",
+    "id",
+    "categorical",
+    "numeric",
+    "decimal",
+    "index_base",
+    "max_features",
+)
+# What is measured of rows with labels only
+OF_LABELS = (
+    "error_now",
+    "shares_now",
+    "moved_within_classes",
+    "relation",
+    "relation_by_chance",
+)
+
+
+def since_test(
+    model: Path,
+    file: Path,
+    by: str | None,
+    given: Given,
+    screen: Screen,
+    asked: Settings,
+) -> BatchShifts:
+    """Return how a file, or every batch of it, has moved since the test of a model.
+
+    `asked` are parameters of `shift_between`.
+    """
+    for name in WITHOUT_MODEL:
+        default = MAX_FEATURES if name == "max_features" else None
+        if given[name] not in (default, (), []):
+            raise ValueError(
+                f"{option_of(name)} is for data without a model, which reads rows "
+                "as in training: omit it."
+            )
+    options = read_options(given, unlabelled=True)
+    saved, dataset = load_for_model(model, file, options, screen)
+    audit = saved.audit
+    if audit is None:
+        raise ValueError(
+            f"{model}: has no rows of a test to compare new ones with: save it with "
+            "drsvm fit --model, with rows held out for a test (--test-size, or --test "
+            "FILE)."
+        )
+    y, labelled = _labels(dataset, saved.model.classes_, screen)
+    batches = {file.name: np.arange(len(y))}
+    if by is not None:
+        batches = batches_of(dataset, by)
+    classes = np.array(dataset.schema.truth_labels or saved.model.classes_)
+    before = replace(audit.rows, classes=classes)
+    seen = audit.seen(dataset.X, y)
+    cells = cells_of(audit.model, dataset.X)
+    dates = dataset.schema.of_style("date")
+    shifts = []
+    with screen.whole("comparing") as report_progress:
+        for rows in batches.values():
+            after = seen.some(rows, audit.summaries(cells[rows]))
+            shift = _shift(before, after, labelled[rows], asked)
+            columns = []
+            for column in shift.columns:
+                if column.name in dates:
+                    column = column._replace(name=f"{column.name} (days)")
+                columns.append(column)
+            shifts.append(replace(shift, columns=columns))
+            report_progress(len(shifts) / len(batches))
+    return BatchShifts(list(batches), shifts)
+
+
+def _labels(
+    dataset: Dataset, classes: np.ndarray, screen: Screen
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels, any where there is none, and which rows have one."""
+    n = len(dataset.rows)
+    y = np.resize(classes, n)
+    labelled = np.zeros(n, dtype=bool)
+    known = labels_for(classes, dataset)
+    if known is None:
+        if dataset.y is not None:
+            screen.note(
+                "labels are not compared: some of them are unknown to the model."
+            )
+        return y, labelled
+    labelled[:] = True if dataset.labelled is None else dataset.labelled
+    y[labelled] = known
+    n_lost = n - len(known)
+    if n_lost:
+        screen.note(
+            f"{n_lost:,} of {n:,} rows have no label: what needs labels goes without "
+            "them."
+        )
+    return y, labelled
+
+
+def _shift(
+    before: AuditSample, after: AuditSample, labelled: np.ndarray, asked: Settings
+) -> Shift:
+    """Return the movement of all rows.
+
+    What needs labels is that of the rows that have one.
+    """
+    if labelled.all():
+        return shift_between(before, after, **asked)
+    shift = shift_between(before, replace(after, codes=None), **asked)
+    if not labelled.any():
+        return shift
+    some = shift_between(before, after.some(labelled, []), **asked)
+    return replace(shift, **{name: getattr(some, name) for name in OF_LABELS})
+
+
+def from_batch_to_batch(
+    file: Path, by: str, given: Given, screen: Screen, asked: Settings
+) -> BatchShifts:
+    """Return how every batch of a file but the first has moved from the one before."""
+    parts = load_parts(file, read_options(given), screen)
+    reader, *further = preparation(parts.data.schema)
+    batches = batches_of(parts.data, by)
+    rows = np.concatenate(list(batches.values()))
+    names = np.repeat(list(batches), [len(batch) for batch in batches.values()])
+    X = reader[1].transform(parts.X)[rows]
+    model = Pipeline([*further, ("classifier", WassersteinSVC())])
+    with screen.progress("comparing"), screen.warnings_as_notes():
+        return radius_from_batches(model, X, parts.y[rows], names, **asked)
+
+
+def batches_of(data: Dataset, by: str) -> dict[str, np.ndarray]:
+    """Return the rows of every batch.
+
+    Numbers and dates are sorted, others come in the order of their first row.
+    """
+    texts = next(iter(data.kept.values()))
+    cells = np.array([text or EMPTY for text in texts])
+    names = list(dict.fromkeys(cells.tolist()))
+    if len(names) > MOST_BATCHES:
+        raise ValueError(
+            f"--by {by}: has {len(names):,} different values in {len(cells):,} rows: "
+            f"choose a column with at most {MOST_BATCHES:,}, such as months."
+        )
+    return {name: np.flatnonzero(cells == name) for name in _in_order(names)}
+
+
+def _in_order(names: list[str]) -> list[str]:
+    """Sort names if all of them are numbers, months or dates of one style."""
+    styles = [(Style.PLAIN, ""), (Style.ISO_DATE, "-01")]
+    styles += [(style, "") for style in DATE_STYLES]
+    for style, end in styles:
+        parse = parser_of(style)
+        places = {}
+        for name in names:
+            place = float("inf") if name == EMPTY else parse(name + end)
+            if place is not None:
+                places[name] = place
+        if len(places) == len(names):
+            return sorted(names, key=lambda name: (places[name], name))
+    return names

@@ -1,0 +1,196 @@
+"""What ``drsvm audit`` computes and shows: worst cases of models by radius."""
+
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import LinearSVC
+
+from drsvm.audit.model_layers import trained_parameters
+from drsvm.audit.worst_case import worst_case_risk
+from drsvm.cli.class_labels import label_called
+from drsvm.cli.options import Columns
+from drsvm.cli.screen import Payload, Screen
+from drsvm.cli.settings import Settings, costs_of_classes
+from drsvm.estimators import scores
+
+# What is also shown of each of several classes against the rest
+BY_CLASS = ("risk", "error")
+# Multiples of the model's radius, by default
+FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+# Its unit if the model's radius is 0
+SMALL_RADIUS = 0.05
+
+
+def adversary(
+    classifier,
+    model: Path,
+    radii: list[float],
+    flip_cost: float | None,
+    norm: str | None,
+) -> Settings:
+    """Return the adversary's parameters, those of the model where none are given."""
+    own = trained_parameters(classifier)
+    if not own:
+        raise ValueError(
+            f"{model}: the worst case of a classifier with kernel {classifier.kernel} "
+            "is not known: audit a linear one (drsvm fit --kernel linear); drsvm "
+            "predict gives the figures of this one."
+        )
+    if flip_cost is None:
+        flip_cost = own["flip_cost"]
+    if not isinstance(flip_cost, int | float):
+        raise ValueError(
+            "--flip-cost is required: this model was trained with flip costs per class "
+            "or per row."
+        )
+    if not radii:
+        unit = float(own["radius"]) or SMALL_RADIUS
+        radii = [factor * unit for factor in FACTORS]
+    return {
+        "radius": radii,
+        "flip_cost": float(flip_cost),
+        "norm": float(norm or own["norm"]),
+    }
+
+
+def costs_by_label(given: str | None, classifier) -> dict[object, float] | None:
+    """Return what it costs to miss each class, that of the model by default."""
+    if given is None:
+        threshold = classifier.threshold
+        return dict(threshold) if isinstance(threshold, dict) else None
+    classes = classifier.classes_
+    costs = {}
+    for name, cost in costs_of_classes(given, len(classes)).items():
+        costs[label_called(classes, name, "--costs")] = cost
+    return costs
+
+
+def rivals(model: Pipeline, X, y: np.ndarray, screen: Screen) -> dict[str, Pipeline]:
+    """Return two classifiers of scikit-learn behind the preparation of a model."""
+    steps = [step for _, step in model.steps[:-1]]
+    fitted = {}
+    with screen.progress("training the other classifiers"), screen.warnings_as_notes():
+        if steps:
+            X = model[:-1].transform(X)
+        for rival in (LinearSVC(random_state=0), LogisticRegression(max_iter=1000)):
+            fitted[type(rival).__name__] = make_pipeline(*steps, rival.fit(X, y))
+    return fitted
+
+
+def risks(
+    models: dict[str, Pipeline],
+    X,
+    y: np.ndarray,
+    adversary: Settings,
+    limit: str,
+    confidence: float,
+    costs: dict[object, float] | None,
+) -> Columns:
+    """Return risks, error rates and costs by radius, of all models and by class."""
+    errors = {"loss": "zero-one", "limit": limit}
+    # Parameters of `worst_case_risk` by the name of the column
+    asked: dict[str, Settings] = {}
+    if limit == "average":
+        asked["risk"] = {"loss": "hinge"}
+    asked["error"] = errors
+    asked["population"] = {**errors, "confidence": confidence}
+    if costs is not None:
+        asked["cost"] = {**errors, "costs": costs}
+        asked["population_cost"] = {**asked["cost"], "confidence": confidence}
+
+    own = models["drsvm"]
+    classes = own.classes_.tolist()
+    columns: Columns = {"radius": adversary["radius"]}
+    for word, what in asked.items():
+        given = {**adversary, **what}
+        if word.startswith("population") or len(models) == 1:
+            # The others may have been trained on these rows.
+            columns[word] = worst_case_risk(own, X, y, **given)
+        else:
+            for name, model in models.items():
+                columns[f"{word}_{name}"] = worst_case_risk(model, X, y, **given)
+        # The others need not be one-vs-rest.
+        if word in BY_CLASS and len(classes) > 2:
+            for label in classes:
+                columns[_of_class(word, label)] = worst_case_risk(
+                    own, X, y, **given, positive=label
+                )
+    return columns
+
+
+def _of_class(word: str, label: object) -> str:
+    return f"{word}_drsvm_{label}"
+
+
+def parameters_of_curves(adversary: Settings, asked: Settings) -> Settings:
+    """Return what is drawn: worst cases up to the largest radius."""
+    radii = np.linspace(0.0, max(adversary["radius"]), 61)
+    shown = {**adversary, "radii": radii, "radius": None}
+    # The hinge risk has neither costs nor a limit for each row.
+    if asked["limit"] == "row" or asked["costs"] is not None:
+        shown |= {**asked, "loss": "zero-one"}
+    return shown
+
+
+def figures(models: dict[str, Pipeline], X, y: np.ndarray, are_new: bool) -> Payload:
+    """Return the scores of the model, and its lead over the others on new rows."""
+    decisions = {name: model.decision_function(X) for name, model in models.items()}
+    own = decisions.pop("drsvm")
+    classes = models["drsvm"].classes_
+    lead = None
+    if are_new and decisions:
+        lead = {}
+        for name, each in decisions.items():
+            lead[name] = scores.leads(own, each, y, classes)
+    return {"scores": scores.scores(own, y, classes, new_rows=True), "leads": lead}
+
+
+def title(classifier, payload: Payload) -> str:
+    """Return the title of the table."""
+    worst = "upper bounds of the worst case"
+    if hasattr(classifier, "coef_"):
+        worst = "worst case"
+    shifts = "rows shifted by the radius on average"
+    if payload["limit"] == "row":
+        shifts = "each row shifted by at most the radius"
+    return (
+        f"{worst} on {payload['rows']:,} rows, {shifts}, flip cost "
+        f"{payload['flip_cost']:g}, norm {payload['norm']:g}"
+    )
+
+
+def lines_of_figures(figures: Payload) -> list[str]:
+    """Return the scores as text, and the comparison with the others."""
+    own = figures["scores"]
+    lines = [scores.summary(own), scores.interval_line(own, scores.IF_NEW)]
+    compared = []
+    for key, name in scores.SHORT_NAMES.items():
+        words = []
+        for rival, lead in (figures["leads"] or {}).items():
+            if lead[key]:
+                words.append(scores.compared(key, lead[key], rival))
+        if words:
+            compared.append(f"  {name}: {', '.join(words)}")
+    if compared:
+        lines.append("beside the others, if the rows are new to them, too:")
+    return lines + compared
+
+
+def tables(columns: Columns, classes: list[object]) -> list[str | Columns]:
+    """Return the risks by radius.
+
+    With several classes, also tables with a line for each against the rest.
+    """
+    overall = dict(columns)
+    shown: list[str | Columns] = [overall]
+    for word in BY_CLASS:
+        if _of_class(word, classes[0]) not in columns:
+            continue
+        lines = [overall.pop(_of_class(word, label)) for label in classes]
+        by_radius: Columns = {"class": [str(label) for label in classes]}
+        for k, radius in enumerate(columns["radius"]):
+            by_radius[f"{radius:.4g}"] = [line[k] for line in lines]
+        shown += [f"\n{word} of each class against the rest, by radius", by_radius]
+    return shown
