@@ -62,13 +62,14 @@ class Audit(NamedTuple):
         return summaries(cells, [column.name for column in self.rows.columns])
 
     def packed(self, saved: Model) -> Json:
-        """Return an audit as plain data; its classifier may be the saved one."""
-        content: Json = {"model": None if self.model is saved else self.model}
-        content["columns"] = [list(column) for column in self.rows.columns]
-        for name in ARRAYS:
-            content[name] = getattr(self.rows, name)
+        """Return an audit as plain data, with None for the saved classifier."""
+        content: Json = {name: getattr(self.rows, name) for name in ARRAYS}
         smallest = np.min_scalar_type(len(self.rows.classes))
         content["codes"] = content["codes"].astype(smallest)
+        content["columns"] = list(map(list, self.rows.columns))
+        content["model"] = self.model
+        if self.model is saved:
+            content["model"] = None
         return content
 
 
@@ -96,11 +97,12 @@ def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> AuditSamp
         columns = [_with_fewer_quantiles(column) for column in columns]
     if _size(columns) > COLUMN_BYTES:
         columns = []
-    rows = audit_sample(model, X, y, {}, priced=True, columns=columns)
-    rows = replace(rows, fixed=rows.fixed[:MOST_FIXED])
-    n_numbers = len(rows.distances) + len(rows.fixed) + 2
+    sample = audit_sample(model, X, y, {}, priced=True, columns=columns)
+    sample = replace(sample, fixed=sample.fixed[:MOST_FIXED])
+    # Besides its distances, a row has its label and its price.
+    n_numbers = len(sample.distances) + len(sample.fixed) + 2
     n = ROW_BYTES // (ENTRY_BYTES * n_numbers)
-    return rows.some(slice(0, n), rows.columns)
+    return sample.some(slice(0, n), columns)
 
 
 def _with_fewer_quantiles(column: Summary) -> Summary:
@@ -115,7 +117,9 @@ def _size(columns: list[Summary]) -> int:
 
 def restored(parts: Json, saved: Model) -> Audit:
     """Return the audit in a file; its classifiers have been checked."""
-    model = saved if parts["model"] is None else parts["model"]
+    model = parts["model"]
+    if model is None:
+        model = saved
     classes = next(classifiers(model)).classes_
     codes, prices, distances, fixed = [parts[name] for name in ARRAYS]
     what = "the parts of its audit do not have the same rows."
@@ -123,12 +127,14 @@ def restored(parts: Json, saved: Model) -> Audit:
     for array in (prices, distances, fixed):
         require(array.dtype == np.float32, what)
     n = len(codes)
-    n_classes = len(classes)
-    n_functions = 1 if n_classes == 2 else n_classes
+    # Two classes are told apart by one function, several by one each.
+    n_functions = len(classes)
+    if n_functions == 2:
+        n_functions = 1
     require(n > 0 and codes.shape == prices.shape == (n,), what)
     require(distances.shape == (n_functions, n) and fixed.shape[1:] == (n,), what)
     what = "its audit has labels or distances that no classifier gives."
-    require((codes < n_classes).all() and (prices >= 0.0).all(), what)
+    require((codes < len(classes)).all() and (prices >= 0.0).all(), what)
     require(np.isfinite(fixed).all() and not np.isnan(distances).any(), what)
     require(len(fixed) <= MOST_FIXED, what)
     columns = [Summary(*column) for column in parts["columns"]]
@@ -144,8 +150,9 @@ def _is_whole(column: Summary) -> bool:
         quantiles = []
     elif len(quantiles) not in (QUANTILES, QUANTILES // EVERY):
         return False
-    if not all(type(text) is str for text in (column.name, *column.shares)):
-        return False
+    for text in (column.name, *column.shares):
+        if type(text) is not str:
+            return False
     # With a float among them, plain numbers become an array of floats.
     numbers = np.array([1.0, column.n, *quantiles, *column.shares.values()])
     if numbers.dtype != np.float64 or not np.isfinite(numbers).all():

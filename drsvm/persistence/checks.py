@@ -12,6 +12,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import fields
 from numbers import Integral, Real
+from shutil import copyfileobj
 from typing import Any, TypeAlias, get_origin
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
@@ -32,7 +33,8 @@ RATIO = 50
 SMALL = 64 << 20
 # Any schema.json may have this many; parsing takes up to 25 times the memory.
 SMALL_TEXT = 2 << 20
-BLOCK = 1 << 16  # bytes that are unpacked at a time
+# The keys that make a dict in schema.json a node.
+RESERVED = {"__class__", "__module__", "__loader__"}
 OURS = "a WassersteinSVC, WassersteinSVCCV or WassersteinKernelSVC"
 # The largest number of members of an archive; a model has about nine arrays per class.
 MEMBERS = 100_000
@@ -48,76 +50,81 @@ def require(condition: object, message: str) -> None:
         raise RejectedError(message)
 
 
-def members_of(archive: bytes) -> dict[str, bytearray]:
+def members_of(archive: bytes) -> dict[str, memoryview]:
     """Return the content of an archive by name.
 
     Sparse matrices are archives within it, whose content is returned as well.
     """
     size = len(archive)
-    allowed = max(SMALL, RATIO * size)
-    members = {}
-    inner = {}
-    for name, content in _read(archive, size, allowed).items():
-        allowed -= len(content)
-        group = inner if name.endswith(".npz") else members
-        group[name] = content
-    for name, content in inner.items():
-        for array, values in _read(content, size, allowed).items():
-            allowed -= len(values)
-            members[f"{name}/{array}"] = values
+    members = _read(archive, size, 0)
+    unpacked = sum(map(len, members.values()))
+    matrices = [name for name in members if name.endswith(".npz")]
+    for matrix in matrices:
+        arrays = _read(members.pop(matrix), size, unpacked)
+        for name, content in arrays.items():
+            unpacked += len(content)
+            members[f"{matrix}/{name}"] = content
     return members
 
 
-def _read(archive: bytes | bytearray, size: int, allowed: int) -> dict[str, bytearray]:
+def _read(
+    archive: bytes | memoryview, size: int, unpacked: int
+) -> dict[str, memoryview]:
     contents = {}
     with ZipFile(io.BytesIO(archive)) as packed:
-        check_members(packed.infolist(), size, allowed)
+        check_members(packed.infolist(), size, unpacked)
         for member in packed.infolist():
-            # Read in blocks: otherwise zipfile inflates up to 2 GB before it compares
-            # sizes with the directory.
-            content = bytearray()
+            content = io.BytesIO()
             with packed.open(member) as stream:
-                while len(content) <= member.file_size:
-                    block = stream.read(BLOCK)
-                    if not block:
-                        break
-                    content += block
-            contents[member.filename] = content
+                # In blocks: otherwise, zipfile would inflate up to 2 GB before it
+                # compares that with the size in the directory.
+                copyfileobj(stream, content)
+            contents[member.filename] = content.getbuffer()
     return contents
 
 
-def check_members(
-    members: list[ZipInfo], size: int, allowed: int | None = None
-) -> None:
-    """Reject an archive of a given size that has more than a model contains.
+def check_members(members: list[ZipInfo], size: int, unpacked: int = 0) -> None:
+    """Reject an archive that has more than a model contains.
 
-    The directory of an archive lists its members with their sizes.
+    Parameters
+    ----------
+    members : list of ZipInfo
+        The directory of the archive, with the size of every member.
+    size : int
+        Bytes of the archive, or of that in which it lies.
+    unpacked : int
+        Bytes that others in the same archive have unpacked to.
     """
-    if allowed is None:
-        allowed = max(SMALL, RATIO * size)
-    text_allowed = max(SMALL_TEXT, RATIO * size)
-    total = 0
+    require(
+        len(members) <= MEMBERS,
+        f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}.",
+    )
     names = set()
     for member in members:
-        total += member.file_size
         names.add(member.filename)
+        unpacked += member.file_size
         if member.filename == "schema.json":
-            _check_size("its schema.json", member.file_size, size, text_allowed)
+            _check_size("its schema.json", member.file_size, size, SMALL_TEXT)
         # Others are unpacked without a bound.
-        is_known = member.compress_type in (ZIP_STORED, ZIP_DEFLATED)
-        what = f"{member.filename!r} in it has a compression method"
-        require(is_known, f"{what} that drsvm models never use.")
-    _check_size("it", total, size, allowed)
-    what = f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}."
-    require(len(members) <= MEMBERS, what)
-    what = "it has two parts with the same name, which drsvm models never have."
-    require(len(names) == len(members), what)
+        require(
+            member.compress_type in (ZIP_STORED, ZIP_DEFLATED),
+            f"{member.filename!r} in it has a compression method that drsvm models "
+            "never use.",
+        )
+    _check_size("it", unpacked, size, SMALL)
+    require(
+        len(names) == len(members),
+        "it has two parts with the same name, which drsvm models never have.",
+    )
 
 
-def _check_size(what: str, unpacked: int, size: int, allowed: int) -> None:
-    times = f"{unpacked / 1e6:,.0f} MB, {unpacked / size:,.0f} times the size of the"
-    why = "file, which no drsvm model does. Do not trust its source."
-    require(unpacked <= allowed, f"{what} would unpack to {times} {why}")
+def _check_size(what: str, unpacked: int, size: int, small: int) -> None:
+    require(
+        unpacked <= max(small, RATIO * size),
+        f"{what} would unpack to {unpacked / 1e6:,.0f} MB, {unpacked / size:,.0f} "
+        "times the size of the file, which no drsvm model does. Do not trust its "
+        "source.",
+    )
 
 
 def check_schema(schema: Json) -> None:
@@ -131,17 +138,22 @@ def check_schema(schema: Json) -> None:
         if not isinstance(entry, dict):
             continue
         waiting.extend(entry.values())
-        if not {"__class__", "__module__", "__loader__"}.isdisjoint(entry):
-            name = f"{entry.get('__module__')}.{entry.get('__class__')}"
-            kind = entry.get("__loader__")
-            if name not in NODES:
-                foreign.add(name)
-            elif kind not in NODES[name]:
-                foreign.add(f"{name} ({kind})")
+        if RESERVED.isdisjoint(entry):
+            continue
+        name = f"{entry.get('__module__')}.{entry.get('__class__')}"
+        kind = entry.get("__loader__")
+        if name not in NODES:
+            foreign.add(name)
+        elif kind not in NODES[name]:
+            foreign.add(f"{name} ({kind})")
     names = ", ".join(sorted(foreign))[:1000]
-    names = names if names.isprintable() else ascii(names)
-    what = f"it contains {names}, which no drsvm model needs: loading such types may"
-    require(not foreign, f"{what} run code. Do not trust its source.")
+    if not names.isprintable():
+        names = ascii(names)
+    require(
+        not foreign,
+        f"it contains {names}, which no drsvm model needs: loading such types may "
+        "run code. Do not trust its source.",
+    )
 
 
 def our_classes() -> tuple[type, ...]:
@@ -153,7 +165,9 @@ def our_classes() -> tuple[type, ...]:
 
 def has_kernel(classifier: Model) -> bool:
     """Return True for a classifier that is made of landmarks instead of weights."""
-    return isinstance(classifier, our_classes()[2])
+    from drsvm import WassersteinKernelSVC
+
+    return isinstance(classifier, WassersteinKernelSVC)
 
 
 def classifiers(model: Model) -> Iterator[Model]:
@@ -161,30 +175,25 @@ def classifiers(model: Model) -> Iterator[Model]:
 
     A fitted CalibratedClassifierCV has several.
     """
-    inner = _models_in(model)
-    for each in inner:
-        yield from classifiers(each)
-    if not inner:
+    if hasattr(model, "steps"):
+        _check_steps(model.steps)
+        yield from classifiers(model.steps[-1][1])
+    elif hasattr(model, "calibrated_classifiers_"):
+        for calibrated in model.calibrated_classifiers_:
+            yield from classifiers(calibrated.estimator)
+    elif type(model).__name__ == "FrozenEstimator":
+        yield from classifiers(model.estimator)
+    elif hasattr(model, "response_method"):
+        # A FixedThresholdClassifier or a TunedThresholdClassifierCV. Only a fitted
+        # one has an `estimator_`.
+        yield from classifiers(getattr(model, "estimator_", model.estimator))
+    else:
         yield model
 
 
-def _models_in(model: Model) -> list[Model]:
-    """Return the models that a model consists of or has around it, if any."""
-    if hasattr(model, "steps"):
-        _check_steps(model.steps)
-        return [model.steps[-1][1]]
-    if hasattr(model, "calibrated_classifiers_"):
-        return [one.estimator for one in model.calibrated_classifiers_]
-    # Only classifiers with a threshold have a `response_method`.
-    if type(model).__name__ == "FrozenEstimator" or hasattr(model, "response_method"):
-        return [getattr(model, "estimator_", model.estimator)]
-    return []
-
-
 def _check_steps(steps: Any) -> None:
-    is_list = isinstance(steps, list | tuple) and len(steps) > 0
     what = "the steps of its Pipeline are not pairs of a name and a step."
-    require(is_list, what)
+    require(isinstance(steps, list | tuple) and len(steps) > 0, what)
     for pair in steps:
         require(isinstance(pair, list | tuple) and len(pair) == 2, what)
     for name, step in steps[:-1]:
@@ -196,24 +205,33 @@ def check_given(model: Model) -> None:
     """Raise an error if a model is not one that can be saved, or not fitted."""
     for last in classifiers(model):
         kind = type(last).__name__
-        is_search = hasattr(last, "best_estimator_")
-        require(not is_search, f"{kind} is a search: save its best_estimator_.")
-        is_ours = isinstance(last, our_classes()) or kind == "CalibratedClassifierCV"
-        require(is_ours, f"it does not end in {OURS}, but in {kind}.")
+        require(
+            not hasattr(last, "best_estimator_"),
+            f"{kind} is a search: save its best_estimator_.",
+        )
+        # A CalibratedClassifierCV that is not fitted has no classifiers.
+        require(
+            isinstance(last, our_classes()) or kind == "CalibratedClassifierCV",
+            f"it does not end in {OURS}, but in {kind}.",
+        )
         require(hasattr(last, "intercept_"), f"{kind} is not fitted: call fit first.")
-        is_own = callable(getattr(last, "kernel", None))
-        remedy = "save it with joblib.dump, or name a kernel."
-        require(not is_own, f"its kernel is a function of your own: {remedy}")
+        require(
+            not callable(getattr(last, "kernel", None)),
+            "its kernel is a function of your own: save it with joblib.dump, or name "
+            "a kernel.",
+        )
 
 
 def check_loaded(content: object) -> None:
     """Raise an error if the content of a file is not a whole model with metadata."""
     from drsvm.audit.model_layers import threshold_around
 
-    parts = content if isinstance(content, dict) else {}
-    require(isinstance(parts.get("metadata"), dict), "it has no metadata.")
-    models = [parts.get("model")]
-    audit = parts.get("audit")
+    require(
+        isinstance(content, dict) and isinstance(content.get("metadata"), dict),
+        "it has no metadata.",
+    )
+    models = [content.get("model")]
+    audit = content.get("audit")
     if audit is not None:
         is_whole = isinstance(audit, dict) and "model" in audit
         require(is_whole, "its audit is incomplete.")
@@ -233,16 +251,21 @@ def _check_results(model: Model) -> None:
     results = vars(model).get("result_")
     if results is None:
         return
-    for result in results if isinstance(results, list) else [results]:
-        names = {entry.name for entry in fields(Result)}
+    if not isinstance(results, list):
+        results = [results]
+    parts = fields(Result)
+    names = {part.name for part in parts}
+    for result in results:
         is_whole = isinstance(result, Result) and set(vars(result)) == names
         require(is_whole, "the result in it is incomplete.")
-        for entry in fields(Result):
-            kind: Any = get_origin(entry.type) or entry.type
-            # Numbers may be numpy's.
+        for part in parts:
+            # The type of dict[str, Any] is dict. Numbers may be numpy's.
+            kind: Any = get_origin(part.type) or part.type
             kind = {float: Real, int: Integral}.get(kind, kind)
-            what = f"{entry.name} of the result in it is not of type {kind.__name__}."
-            require(isinstance(getattr(result, entry.name), kind), what)
+            require(
+                isinstance(getattr(result, part.name), kind),
+                f"{part.name} of the result in it is not of type {kind.__name__}.",
+            )
 
 
 def _check_arrays(model: Model) -> None:
@@ -251,45 +274,61 @@ def _check_arrays(model: Model) -> None:
     One has a row per decision, and one has a column per feature.
     """
     state = vars(model)
-    name = "dual_coef_" if has_kernel(model) else "coef_"
-    points = "landmarks_" if has_kernel(model) else "coef_"
-    is_array = _is_array(state.get(name), 2)
-    require(is_array, f"{name} is not an array of numbers with one row per decision.")
-    n_rows, n_columns = state[name].shape
+    name = "coef_"
+    points = "coef_"
+    if has_kernel(model):
+        name = "dual_coef_"
+        points = "landmarks_"
+    require(
+        _is_array(state.get(name), 2),
+        f"{name} is not an array of numbers with one row per decision.",
+    )
+    n_decisions, n_columns = state[name].shape
+    n_classes = max(n_decisions, 2)
     intercept = state.get("intercept_")
-    fits = _is_array(intercept, 1) and len(intercept) == n_rows
-    require(fits, f"intercept_ is not an array with one number per row of {name}.")
+    require(
+        _is_array(intercept, 1) and len(intercept) == n_decisions,
+        f"intercept_ is not an array with one number per row of {name}.",
+    )
     classes = state.get("classes_")
-    n_classes = 2 if n_rows == 1 else n_rows
-    fits = isinstance(classes, np.ndarray) and classes.shape == (n_classes,)
-    require(fits, f"classes_ is not an array of {n_classes} labels.")
-    n_features = state.get("n_features_in_")
-    fits = _is_array(state.get(points), 2) and state[points].shape[1] == n_features
-    require(fits, f"n_features_in_ is not the number of columns of {points}.")
+    require(
+        isinstance(classes, np.ndarray) and classes.shape == (n_classes,),
+        f"classes_ is not an array of {n_classes} labels.",
+    )
+    rows = state.get(points)
+    require(
+        _is_array(rows, 2) and rows.shape[1] == state.get("n_features_in_"),
+        f"n_features_in_ is not the number of columns of {points}.",
+    )
     sigmoids = state.get("sigmoids_")
-    fits = True
     if sigmoids is not None:
-        fits = _is_array(sigmoids, 2) and sigmoids.shape == (n_rows, 2)
-    what = f"sigmoids_ is not an array with a slope and an offset per row of {name}."
-    require(fits, what)
+        require(
+            _is_array(sigmoids, 2) and sigmoids.shape == (n_decisions, 2),
+            f"sigmoids_ is not an array with a slope and an offset per row of {name}.",
+        )
     if has_kernel(model):
         _check_kernel(model, n_columns)
 
 
 def _check_kernel(model: Model, n_landmarks: int) -> None:
     """Check the landmarks of a classifier with a kernel, and that it has values."""
-    places = vars(model).get("landmark_indices_")
-    shape = getattr(places, "shape", None)
-    fits = model.landmarks_.shape[0] == n_landmarks and shape == (n_landmarks,)
-    what = "landmarks_ and landmark_indices_ do not have one entry per column of"
-    require(fits, f"{what} dual_coef_.")
-    gamma = vars(model).get("gamma_")
-    fits = isinstance(model.kernel, str) and isinstance(gamma, float)
-    require(fits, "kernel and gamma_ are not a name and a number.")
+    state = vars(model)
+    indices = state.get("landmark_indices_")
+    require(
+        model.landmarks_.shape[0] == n_landmarks
+        and getattr(indices, "shape", None) == (n_landmarks,),
+        "landmarks_ and landmark_indices_ do not have one entry per column of "
+        "dual_coef_.",
+    )
+    require(
+        isinstance(model.kernel, str) and isinstance(state.get("gamma_"), float),
+        "kernel and gamma_ are not a name and a number.",
+    )
     if model.kernel == "precomputed":
-        are_columns = ((places >= 0) & (places < model.n_features_in_)).all()
-        what = "landmark_indices_ are not columns of a precomputed kernel."
-        require(are_columns, what)
+        require(
+            ((indices >= 0) & (indices < model.n_features_in_)).all(),
+            "landmark_indices_ are not columns of a precomputed kernel.",
+        )
     elif n_landmarks:
         # It raises an error unless the kernel is one of the library.
         values = model._kernel().priced(model.landmarks_[:1])
@@ -298,5 +337,6 @@ def _check_kernel(model: Model, n_landmarks: int) -> None:
 
 def _is_array(values: Any, ndim: int) -> bool:
     """Return True for an array or a sparse matrix of floating-point numbers."""
-    kind = getattr(getattr(values, "dtype", None), "kind", None)
-    return kind == "f" and getattr(values, "ndim", None) == ndim
+    if getattr(values, "ndim", None) != ndim:
+        return False
+    return getattr(values, "dtype", np.dtype(object)).kind == "f"

@@ -99,10 +99,8 @@ def save_model(
 
 def save(saved: SavedModel, path: str | Path) -> None:
     """Write a file with all that belongs to a model."""
-    content: dict[str, Any] = {
-        "model": saved.model,
-        "metadata": {**saved.metadata, "drsvm": __version__},
-    }
+    metadata = {**saved.metadata, "drsvm": __version__}
+    content: dict[str, Any] = {"model": saved.model, "metadata": metadata}
     if saved.audit is not None:
         content["audit"] = saved.audit.packed(saved.model)
     try:
@@ -113,8 +111,7 @@ def save(saved: SavedModel, path: str | Path) -> None:
             # Compressed, it would unpack to more than is allowed.
             archive = _written(content, ZIP_STORED)
     except RejectedError as error:
-        what = f"the model cannot be saved: {error}"
-        raise ModelFileError(f"{Path(path)}: {what}") from None
+        raise ModelFileError(f"{path}: the model cannot be saved: {error}") from None
     head = f"{FORMAT} {_checksum(archive)}\n"
     write_files({Path(path): MAGIC + head.encode() + archive})
 
@@ -129,11 +126,12 @@ def _written(content: dict[str, Any], compression: int) -> bytes:
     with ZipFile(packed, "w", compression, compresslevel=1) as archive:
         writer = Writer(archive)
         archive.writestr("schema.json", json.dumps(writer.node(content)))
+    foreign = ", ".join(sorted(writer.foreign))
     require(
-        not writer.foreign,
-        f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a "
-        "model file: save it with joblib.dump or skops.io.dump, or use solvers given "
-        "by name and transformers without functions of your own.",
+        not foreign,
+        f"it contains {foreign}, which is not allowed in a model file: save it with "
+        "joblib.dump or skops.io.dump, or use solvers given by name and transformers "
+        "without functions of your own.",
     )
     written = packed.getvalue()
     checks.check_members(archive.infolist(), len(written))
@@ -239,7 +237,7 @@ class OpenModel:
         archive = _checked_archive(self.path)
         with self._errors():
             self.members = checks.members_of(archive)
-            self.schema = json.loads(self.members["schema.json"])
+            self.schema = json.loads(bytes(self.members["schema.json"]))
             checks.check_schema(self.schema)
 
     def metadata(self) -> dict[str, Any]:
@@ -274,13 +272,14 @@ class OpenModel:
         except RejectedError as error:
             raise ModelFileError(f"{self.path}: is rejected: {error}") from None
         except MemoryError:
-            what = "not enough memory to load it, or a size in it is wrong."
-            raise ModelFileError(f"{self.path}: {what}") from None
+            raise ModelFileError(
+                f"{self.path}: not enough memory to load it, or a size in it is wrong."
+            ) from None
         except Exception as error:
             # Zipfile, json, numpy and the building of objects raise many kinds.
-            what = f"is not that of a drsvm model ({type(error).__name__})"
             raise ModelFileError(
-                f"{self.path}: its content {what}: save it again."
+                f"{self.path}: its content is not that of a drsvm model "
+                f"({type(error).__name__}): save it again."
             ) from error
 
 
@@ -292,29 +291,38 @@ def is_model_file(path: Path) -> bool:
 
 def _checked_archive(path: Path) -> bytes:
     """Return the archive in a file, with the right format and checksum."""
+    head = b""
+    archive = b""
     try:
         with path.open("rb") as stream:
             head = stream.readline(200)
-            archive = stream.read() if head.startswith(MAGIC) else b""
+            # Any other file may be too large to be read for nothing.
+            if head.startswith(MAGIC):
+                archive = stream.read()
     except FileNotFoundError:
         raise ModelFileError(f"{path}: there is no such file.") from None
     except OSError as error:
         what = f"cannot be read ({error.strerror or error})."
         raise ModelFileError(f"{path}: {what}") from None
-    words = head[len(MAGIC) :].decode("ascii", "replace").split()
+
+    words = head.removeprefix(MAGIC).decode("ascii", "replace").split()
     if not head.startswith(MAGIC) or len(words) != 2 or not words[0].isdigit():
-        what = "is not a drsvm model: create one with drsvm fit --model or save_model."
-        raise ModelFileError(f"{path}: {what}")
-    found = int(words[0])
-    if found != FORMAT:
+        raise ModelFileError(
+            f"{path}: is not a drsvm model: create one with drsvm fit --model or "
+            "save_model."
+        )
+    version, checksum = words
+    if int(version) != FORMAT:
         remedy = "train the model again, and save it"
-        if found > FORMAT:
+        if int(version) > FORMAT:
             remedy = "upgrade drsvm"
         raise ModelFileError(
-            f"{path}: has version {words[0]} of the format of model files, but drsvm "
+            f"{path}: has version {version} of the format of model files, but drsvm "
             f"{__version__} reads version {FORMAT}: {remedy}."
         )
-    if words[1] != _checksum(archive):
-        what = "the checksum is wrong, so the file is truncated or was changed"
-        raise ModelFileError(f"{path}: {what}: copy it again.")
+    if checksum != _checksum(archive):
+        raise ModelFileError(
+            f"{path}: the checksum is wrong, so the file is truncated or was changed: "
+            "copy it again."
+        )
     return archive

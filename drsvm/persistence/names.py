@@ -71,13 +71,14 @@ PLAIN_TYPES = {
 # Everything that a model file may name, with the kinds of nodes (see `nodes`) that may
 # do so.
 NODES: dict[str, list[str]] = {}
-for _kind, _homes in (
-    ("ObjectNode", CLASSES),
-    ("SparseMatrixNode", SPARSE),
-    ("FunctionNode", FUNCTIONS),
-    ("TypeNode", PLAIN_TYPES),
-    ("ScalarNode", SCALARS),
-):
+_HOMES_BY_KIND = {
+    "ObjectNode": CLASSES,
+    "SparseMatrixNode": SPARSE,
+    "FunctionNode": FUNCTIONS,
+    "TypeNode": PLAIN_TYPES,
+    "ScalarNode": SCALARS,
+}
+for _kind, _homes in _HOMES_BY_KIND.items():
     for _home, _names in _homes.items():
         for _name in _names.split():
             NODES.setdefault(f"{_home}.{_name}", []).append(_kind)
@@ -106,6 +107,7 @@ def public_name(thing: object, homes: dict[str, str]) -> tuple[str, str] | None:
     """
     name = getattr(thing, "__name__", "")
     for home, names in homes.items():
-        if name in names.split():
-            return (home, name) if named(home, name) is thing else None
+        # Something else may have the same name.
+        if name in names.split() and named(home, name) is thing:
+            return home, name
     return None

@@ -21,7 +21,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.lib import format as npy
 
-from drsvm.persistence.checks import Json, require
+from drsvm.persistence.checks import RESERVED, Json, require
 from drsvm.persistence.names import (
     CLASSES,
     FUNCTIONS,
@@ -35,12 +35,10 @@ from drsvm.problem.backends import engine_of, is_remote, to_numpy
 from drsvm.problem.result import Result, Results
 
 # Attributes with which an estimator would read or write files when it is used, and
-# their harmless values.
-HARMLESS = {"memory": (None,), "input": ("content",)}
+# the value that is harmless.
+HARMLESS = {"memory": None, "input": "content"}
 # The states of partial_fit and of a scorer, which a model does not need to predict.
 UNNEEDED = ("_block_fits", "_metadata_request")
-# The keys that make a dict in the archive a node.
-RESERVED = ("__class__", "__module__", "__loader__")
 SKLEARN = version("scikit-learn")
 LITTLE = 1 << 20  # bytes of one entry of an array, and of its header
 # Dicts grow slowly if so many of their keys have the same hash.
@@ -64,12 +62,16 @@ class Writer:
         if isinstance(value, UserList):
             # Columns, in scikit-learn 1.6.
             value = value.data
+        if is_remote(value):
+            # Vectors on a cluster, with a value for every row, stay there.
+            on_cluster = engine_of(value) == "dask"
+            value = np.empty(0) if on_cluster else to_numpy(value)
         kind = type(value)
         if kind is list or kind is Results:
             return _node("builtins", "list", "ListNode", self._nodes(value))
         if kind is tuple:
             return _node("builtins", "tuple", "TupleNode", self._nodes(value))
-        if isinstance(value, slice):
+        if kind is slice:
             ends = [value.start, value.stop, value.step]
             return _node("builtins", "slice", "SliceNode", ends)
         if kind is dict:
@@ -78,10 +80,6 @@ class Writer:
             return self._array(value)
         if isinstance(value, np.dtype):
             return _node("numpy", "dtype", "DTypeNode", value.str)
-        if is_remote(value):
-            # Vectors on a cluster, with a value for every row, stay there.
-            on_cluster = engine_of(value) == "dask"
-            return self._array(np.empty(0) if on_cluster else to_numpy(value))
         return self._named(value)
 
     def _nodes(self, values: Iterable[object]) -> list[Json]:
@@ -107,7 +105,7 @@ class Writer:
         if all(type(key) is str and key not in RESERVED for key in value):
             content = {key: self.node(entry) for key, entry in value.items()}
             return _node("builtins", "dict", "DictNode", content)
-        pairs = [[self.node(key), self.node(entry)] for key, entry in value.items()]
+        pairs = list(map(self._nodes, value.items()))
         return _node("builtins", "dict", "PairsNode", pairs)
 
     def _named(self, value: Any) -> Json:
@@ -127,18 +125,17 @@ class Writer:
             return _node(*name, "SparseMatrixNode", self._file(".npz", content))
         if name := public_name(type(value), CLASSES):
             return _node(*name, "ObjectNode", self._state(name[1], value))
-        is_class = isinstance(value, type)
-        is_function = callable(value) and hasattr(value, "__qualname__")
-        thing: Any = value if is_class or is_function else type(value)
-        self.foreign.add(f"{thing.__module__}.{getattr(thing, '__qualname__', thing)}")
+        thing: Any = value
+        if not hasattr(value, "__qualname__"):
+            thing = type(value)
+        self.foreign.add(f"{thing.__module__}.{thing.__qualname__}")
         return None
 
     def _state(self, name: str, value: Any) -> Json:
         """Return the node of the attributes of an object."""
-        state = {}
-        for key, entry in value.__getstate__().items():
-            if key not in UNNEEDED:
-                state[key] = entry
+        state = dict(value.__getstate__())
+        for key in UNNEEDED:
+            state.pop(key, None)
         if isinstance(value, Result):
             # What solvers add may be of any type and is not part of the certificate.
             state["info"] = {}
@@ -158,7 +155,7 @@ def risky_attributes(state: dict[str, Any]) -> list[str]:
     """Return the attributes with which an estimator would read or write files."""
     risky = []
     for name, harmless in HARMLESS.items():
-        if name in state and state[name] not in harmless:
+        if state.get(name, harmless) != harmless:
             risky.append(name)
     return risky
 
@@ -166,7 +163,7 @@ def risky_attributes(state: dict[str, Any]) -> list[str]:
 class Builder:
     """Builds objects from nodes whose names have been checked, and from arrays."""
 
-    def __init__(self, members: dict[str, bytearray]):
+    def __init__(self, members: dict[str, memoryview]):
         self._files = dict(members)  # those that were not read yet
         self.sklearn_versions: set[str] = set()  # that wrote transformers
 
@@ -178,7 +175,7 @@ class Builder:
             case "ObjectNode":
                 return self._object(node)
             case "TypeNode" | "FunctionNode":
-                return _class(node)
+                return _named(node)
             case "DictNode":
                 return {key: self.build(entry) for key, entry in content.items()}
             case "PairsNode":
@@ -190,7 +187,7 @@ class Builder:
             case "SliceNode":
                 return slice(*map(_one_value, content))
             case "ScalarNode":
-                return _class(node)(_one_value(content))
+                return _named(node)(_one_value(content))
             case "DTypeNode":
                 return _plain(np.dtype(_one_value(content)))
             case "NdArrayNode":
@@ -199,56 +196,54 @@ class Builder:
                 entries = np.fromiter(self._list(content), dtype=object)
                 return entries.reshape(node["shape"])
             case "SparseMatrixNode":
-                return self._sparse(node["__class__"], content)
+                return self._sparse(_named(node), content)
         raise KeyError(node["__loader__"])
 
     def _list(self, content: Json) -> list:
-        return [self.build(entry) for entry in content]
+        return list(map(self.build, content))
 
     def _pairs(self, content: Json) -> dict:
-        keys = [self.build(pair[0]) for pair in content]
-        entries = [self.build(pair[1]) for pair in content]
-        n_hashes = len(set(map(hash, keys)))
+        pairs = [self._list(pair) for pair in content]
+        hashes = {hash(key) for key, _ in pairs}
         require(
-            n_hashes > len(keys) - EQUAL_HASHES,
+            len(hashes) > len(pairs) - EQUAL_HASHES,
             "a dict in it has keys with the same hash.",
         )
-        return dict(zip(keys, entries, strict=True))
+        return dict(pairs)
 
     def _array(self, file: str) -> np.ndarray:
         """Return a view of an array, never larger than its file, whatever it says."""
         content = self._files.pop(file)
-        stream = io.BytesIO(memoryview(content)[:LITTLE])
+        stream = io.BytesIO(content[:LITTLE])
         if npy.read_magic(stream) == (1, 0):
             header = npy.read_array_header_1_0(stream)
         else:
             header = npy.read_array_header_2_0(stream)
         shape, is_fortran, dtype = header
+        # Numpy checks the bytes, but allows any number of entries that have none.
         fits = math.prod(shape) <= len(content)
         require(fits, f"{file} in it is larger than it should be.")
         require(not _plain(dtype).hasobject, f"{file} in it is an array of objects.")
         order = "F" if is_fortran else "C"
         return np.ndarray(shape, dtype, content, stream.tell(), order=order)
 
-    def _sparse(self, name: str, file: str) -> Any:
-        from scipy import sparse
-
-        is_diagonal = name.startswith("dia")
+    def _sparse(self, cls: type, file: str) -> Any:
+        is_diagonal = cls.__name__.startswith("dia")
         names = ["offsets"] if is_diagonal else ["indices", "indptr"]
         data = self._array(f"{file}/data.npy")
-        places = [self._array(f"{file}/{part}.npy") for part in names]
+        places = [self._array(f"{file}/{name}.npy") for name in names]
         shape = self._array(f"{file}/shape.npy").tolist()
         for place in places:
             is_index = place.dtype in (np.int32, np.int64)
             require(is_index, "a matrix in it has other indices.")
-        matrix = getattr(sparse, name)((data, *places), shape=tuple(shape))
+        matrix: Any = cls((data, *places), shape=tuple(shape))
         if not is_diagonal:
             # With wrong indices, scipy would read memory beyond its arrays.
             matrix.check_format(full_check=True)
         return matrix
 
     def _object(self, node: dict[str, Json]) -> Any:
-        cls = _class(node)
+        cls = _named(node)
         state = self.build(node["content"])
         is_harmless = isinstance(state, dict) and not risky_attributes(state)
         require(is_harmless, f"the attributes of {node['__class__']}.")
@@ -276,7 +271,7 @@ class Builder:
         return made
 
 
-def _class(node: dict[str, Json]) -> Any:
+def _named(node: dict[str, Json]) -> Any:
     return named(node["__module__"], node["__class__"])
 
 
