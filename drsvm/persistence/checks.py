@@ -222,7 +222,7 @@ def check_given(model: Model) -> None:
         )
 
 
-def check_loaded(content: object) -> None:
+def check_loaded(content: Any) -> None:
     """Raise an error if the content of a file is not a whole model with metadata."""
     from drsvm.audit.model_layers import threshold_around
 

@@ -14,6 +14,7 @@ CLASSES = {
         "WassersteinSVC WassersteinSVCCV WassersteinKernelSVC ClippedScaler Result"
     ),
     "drsvm.problem": "History",
+    "drsvm.model": "History",
     "drsvm.tables": "TableReader",
     "sklearn.pipeline": "Pipeline FeatureUnion",
     "sklearn.compose": "ColumnTransformer make_column_selector",
@@ -39,6 +40,8 @@ CLASSES = {
     "sklearn.metrics._scorer": "_CurveScorer",
     "sklearn.frozen": "FrozenEstimator",
 }
+# Modules that files call by a former name.
+RENAMED = {"drsvm.model": "drsvm.problem"}
 SPARSE = {
     "scipy.sparse": "csr_array csr_matrix csc_array csc_matrix dia_array dia_matrix"
 }
@@ -97,7 +100,8 @@ def named(home: str, name: str) -> Any:
     """
     if name == "NoneType":
         return type(None)
-    return getattr(import_module(home), name, None)
+    module = import_module(RENAMED.get(home, home))
+    return getattr(module, name, None)
 
 
 def public_name(thing: object, homes: dict[str, str]) -> tuple[str, str] | None:

@@ -56,7 +56,7 @@ class Writer:
         self.foreign: set[str] = set()
         self._n_files = 0
 
-    def node(self, value: object) -> Json:
+    def node(self, value: Any) -> Json:
         if value is None or type(value) in (bool, int, float, str):
             return value
         if isinstance(value, UserList):
@@ -170,7 +170,7 @@ class Builder:
     def build(self, node: Json) -> Any:
         if not isinstance(node, dict):
             return _one_value(node)
-        content = node.get("content")
+        content: Json = node.get("content")
         match node["__loader__"]:
             case "ObjectNode":
                 return self._object(node)

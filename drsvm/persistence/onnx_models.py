@@ -68,20 +68,18 @@ def to_onnx(model: Model) -> Converted:
         # The graph starts behind the reader of a table.
         steps = steps[1:]
         for name in reader.columns:
-            is_text = name in reader.text_columns
-            inputs[name] = _type_of("String" if is_text else "Double", None, 1)
+            kind = "String" if name in reader.text_columns else "Double"
+            inputs[name] = _type_of(kind, None, 1)
     else:
         inputs["X"] = _type_of("Double", None, int(model.n_features_in_))
-    types = []
-    for place, kind in enumerate(inputs.values()):
-        types.append((f"input{place}", kind))
-    ours = our_classes()
-    converters = {kind: _converter(_classifier) for kind in ours}
-    # Their types are those that `_classifier_outputs` has set.
-    shapes: dict[type, Any] = {kind: lambda operator: None for kind in ours}
-    for kind, add in TRANSFORMERS.items():
-        converters[kind] = _converter(add)
-        shapes[kind] = _set_output_type
+    types = [(f"input{place}", kind) for place, kind in enumerate(inputs.values())]
+
+    classes = our_classes()
+    converters = dict.fromkeys(classes, _converter(_classifier))
+    shapes = dict.fromkeys(classes, _keep_output_types)
+    for cls, add in TRANSFORMERS.items():
+        converters[cls] = _converter(add)
+        shapes[cls] = _set_output_type
     try:
         graph = skl2onnx.convert_sklearn(
             Pipeline(steps),
@@ -89,7 +87,7 @@ def to_onnx(model: Model) -> Converted:
             initial_types=types,
             custom_conversion_functions=converters,
             custom_shape_calculators=shapes,
-            custom_parsers=dict.fromkeys(ours, _classifier_outputs),
+            custom_parsers=dict.fromkeys(classes, _classifier_outputs),
         )
     except (RuntimeError, NotImplementedError) as error:
         raise ValueError(f"the model cannot be exported to ONNX: {error}") from None
@@ -110,25 +108,29 @@ def _type_of(kind: str, *shape: int | None) -> Any:
 def _rename_inputs(model: Converted, names: list[str]) -> None:
     """Give the inputs the names of the columns, which skl2onnx would change.
 
-    Other names must differ from them.
+    Other variables get names that no column should have.
     """
     graph = model.graph
-    # The name of a variable that is optional and absent.
-    renamed = {"": ""}
-    outputs = [output.name for output in graph.output]
-    for name in outputs:
-        renamed[name] = name
+    outputs = {output.name for output in graph.output}
+    # The name of a variable that is optional and absent is empty.
+    new_names = {name: name for name in ("", *outputs)}
     for place, name in enumerate(names):
-        renamed[f"input{place}"] = f"{name}_" if name in outputs else name
+        if name in outputs:
+            name += "_"
+        new_names[f"input{place}"] = name
+
+    def renamed(name: str) -> str:
+        return new_names.get(name, f"/drsvm/{name}")
+
     for part in (*graph.input, *graph.initializer, *graph.value_info):
-        part.name = renamed.get(part.name, f"/drsvm/{part.name}")
+        part.name = renamed(part.name)
     for node in graph.node:
-        node.input[:] = [renamed.get(name, f"/drsvm/{name}") for name in node.input]
-        node.output[:] = [renamed.get(name, f"/drsvm/{name}") for name in node.output]
+        node.input[:] = map(renamed, node.input)
+        node.output[:] = map(renamed, node.output)
 
 
-def _has_numbers_as_labels(model: Model) -> bool:
-    return model.classes_.dtype.kind in "iub"
+def _type_of_labels(model: Model) -> type:
+    return np.int64 if model.classes_.dtype.kind in "iub" else str
 
 
 def _classifier_outputs(
@@ -137,7 +139,7 @@ def _classifier_outputs(
     """Declare the outputs of a classifier, as skl2onnx asks for them."""
     operator = scope.declare_local_operator(f"Drsvm{type(model).__name__}", model)
     operator.inputs.extend(inputs)
-    kind = "Int64" if _has_numbers_as_labels(model) else "String"
+    kind = "String" if _type_of_labels(model) is str else "Int64"
     outputs = {
         "label": _type_of(kind, None),
         "decision": _type_of("Double", None, len(model.intercept_)),
@@ -158,6 +160,10 @@ def _set_output_type(operator: Converted) -> None:
     elif hasattr(step, "features_"):
         width = len(step.features_)
     operator.outputs[0].type = _type_of("Double", None, width)
+
+
+def _keep_output_types(operator: Converted) -> None:
+    """Keep the types that `_classifier_outputs` has set."""
 
 
 class Graph:
@@ -183,26 +189,30 @@ class Graph:
         Return its name.
         """
         output = into or self.scope.get_unique_variable_name(kind.lower())
-        name = self.scope.get_unique_operator_name(kind)
-        names = []
-        for each in inputs:
-            names.append(each if isinstance(each, str) else self._constant(each))
         self.container.add_node(
-            kind, names, [output], op_domain=domain, name=name, **attributes
+            kind,
+            list(map(self._name_of, inputs)),
+            [output],
+            op_domain=domain,
+            name=self.scope.get_unique_operator_name(kind),
+            **attributes,
         )
         return output
 
-    def _constant(self, array: np.ndarray) -> str:
+    def _name_of(self, value: str | np.ndarray) -> str:
+        """Return the name of a node, or of a new constant for an array."""
+        if isinstance(value, str):
+            return value
         from onnx import helper  # pyright: ignore[reportMissingImports]
 
-        dtype = array.dtype
-        content = array.ravel().tolist()
+        dtype = value.dtype
+        content = value.ravel().tolist()
         if dtype.kind in "UO":
             dtype = np.dtype(object)
             content = [str(text).encode() for text in content]
         kind = helper.np_dtype_to_tensor_dtype(dtype)
         name = self.scope.get_unique_variable_name("constant")
-        self.container.add_initializer(name, kind, list(array.shape), content)
+        self.container.add_initializer(name, kind, list(value.shape), content)
         return name
 
     def double(self, name: str, into: str | None = None) -> str:
@@ -212,7 +222,7 @@ class Graph:
 
     def joined(self) -> str:
         """Return the inputs of the step side by side, as doubles."""
-        names = [self.double(name) for name in self.inputs]
+        names = list(map(self.double, self.inputs))
         if len(names) == 1:
             return names[0]
         return self.node("Concat", *names, axis=1)
@@ -222,7 +232,11 @@ def _converter(
     add: Callable[[Graph], None],
 ) -> Callable[[Converted, Converted, Converted], None]:
     """Return a function that adds the nodes of a step, as skl2onnx calls it."""
-    return lambda scope, operator, container: add(Graph(scope, operator, container))
+
+    def convert(scope: Converted, operator: Converted, container: Converted) -> None:
+        add(Graph(scope, operator, container))
+
+    return convert
 
 
 def _classifier(graph: Graph) -> None:
@@ -239,13 +253,13 @@ def _classifier(graph: Graph) -> None:
     values = graph.node("Add", products, model.intercept_, into=decision)
     if len(coef) == 1:
         # Decisions and probabilities stay those of the model.
-        threshold = getattr(model, "_threshold_around", 0.0)
-        positive = graph.node("Greater", values, np.array([threshold]))
+        threshold = np.array([model._threshold_around])
+        positive = graph.node("Greater", values, threshold)
         place = graph.node("Reshape", graph.node("Cast", positive, to=INT64), FLAT)
     else:
         place = graph.node("ArgMax", values, axis=1, keepdims=0)
-    kind = np.int64 if _has_numbers_as_labels(model) else str
-    graph.node("Gather", model.classes_.astype(kind), place, into=label, axis=0)
+    labels = model.classes_.astype(_type_of_labels(model))
+    graph.node("Gather", labels, place, into=label, axis=0)
     for output in chances:
         _chances(graph, values, model.sigmoids_, output)
 
@@ -287,11 +301,12 @@ def _kernel_values(graph: Graph, points: str, model: Model) -> str:
 
     The formulas are those of `drsvm.problem.kernel_functions`.
     """
-    costs = model._kernel().priced(np.ones((1, model.n_features_in_)))
+    kernel = model._kernel()
+    costs = kernel.priced(np.ones((1, model.n_features_in_)))
     if (costs != 1.0).any():
         points = graph.node("Mul", points, costs)
+    landmarks = dense(kernel.priced(model.landmarks_))
     function = model._function()
-    landmarks = dense(model._kernel().priced(model.landmarks_))
     match function:
         case Linear():
             return graph.node("MatMul", points, landmarks.T)
@@ -314,8 +329,10 @@ def _kernel_values(graph: Graph, points: str, model: Model) -> str:
             apart = graph.node("Abs", graph.node("Sub", columns, landmarks))
             distances = graph.node("ReduceSum", apart, np.array([2]), keepdims=0)
         case _:
-            known = "only rbf, laplacian, poly, linear have an ONNX form."
-            raise NotImplementedError(f"kernel={model.kernel!r}: {known}")
+            raise NotImplementedError(
+                f"kernel={model.kernel!r}: only rbf, laplacian, poly, linear have an "
+                "ONNX form."
+            )
     return graph.node("Exp", graph.node("Mul", distances, np.array([-function.gamma])))
 
 
@@ -324,8 +341,10 @@ def _imputer(graph: Graph) -> None:
     fill = np.asarray(graph.step.statistics_)
     is_numeric = fill.dtype.kind in "fiu" and np.isfinite(fill).all()
     if not is_numeric or graph.step.add_indicator:
-        what = "a SimpleImputer of texts, with indicators, or of columns without any"
-        raise NotImplementedError(f"{what} value.")
+        raise NotImplementedError(
+            "a SimpleImputer of texts, with indicators, or of columns without any "
+            "value."
+        )
     given = graph.joined()
     is_gap = graph.node("IsNaN", given)
     graph.node("Where", is_gap, fill[None], given, into=graph.outputs[0])
@@ -351,20 +370,19 @@ def _encoder(graph: Graph) -> None:
 
     An unknown level is rare, or beyond the block: all zeros.
     """
-    step = graph.step
-    n_columns = len(step.categories_)
+    encoder = graph.step
     columns = graph.inputs
-    if len(columns) != n_columns:
+    if len(columns) < encoder.n_features_in_:
         # There is one input with all columns.
-        [together] = columns
+        together = columns[0]
         columns = []
-        for place in range(n_columns):
+        for place in range(encoder.n_features_in_):
             column = graph.node("Gather", together, np.array([place]), axis=1)
             columns.append(column)
     off_and_on = np.array([0, 1], dtype=np.float32)
     blocks = []
     for place, column in enumerate(columns):
-        levels, width, unknown = _levels(step, place)
+        levels, width, unknown = _levels(encoder, place)
         code = graph.node(
             "LabelEncoder",
             column,
@@ -381,26 +399,30 @@ def _encoder(graph: Graph) -> None:
 
 
 def _levels(encoder: OneHotEncoder, place: int) -> tuple[dict[str, int], int, int]:
-    """Return the column of every level of an input, their number, and one for others.
+    """Return the codes of the levels of an input, which are places in its block.
 
-    The number is that of the columns, the other levels are the unknown ones.
+    Also the width of the block, and the code of unknown levels.
     """
-    levels = encoder.categories_[place]
+    levels = encoder.categories_[place].tolist()
     if encoder.drop is not None or not all(isinstance(level, str) for level in levels):
-        what = "a OneHotEncoder of numbers, or one that drops levels."
-        raise NotImplementedError(what)
-    rare = getattr(encoder, "infrequent_categories_", None)
-    rare = () if rare is None or rare[place] is None else set(rare[place])
-    columns = {}
-    for level in levels:
-        if level not in rare:
-            columns[level] = len(columns)
-    n_own = len(columns)
-    for level in rare:
-        columns[level] = n_own
-    width = n_own + 1 if rare else n_own
-    unknown = n_own if encoder.handle_unknown == "infrequent_if_exist" else width
-    return columns, width, unknown
+        raise NotImplementedError(
+            "a OneHotEncoder of numbers, or one that drops levels."
+        )
+    # Rare levels share a column, the last one.
+    rare = set()
+    if hasattr(encoder, "infrequent_categories_"):
+        found = encoder.infrequent_categories_[place]
+        if found is not None:
+            rare.update(found)
+    own = [level for level in levels if level not in rare]
+    codes = {level: code for code, level in enumerate(own)}
+    codes |= dict.fromkeys(rare, len(own))
+    width = len(set(codes.values()))
+    # No column has the place behind the last one.
+    unknown = width
+    if encoder.handle_unknown == "infrequent_if_exist":
+        unknown = len(own)
+    return codes, width, unknown
 
 
 # What skl2onnx lacks, or has in single precision only.

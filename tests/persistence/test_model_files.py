@@ -12,7 +12,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from archives import archive_of, data, unpacked
+from archives import archive_of, data, packed, unpacked
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
@@ -225,6 +225,16 @@ def test_a_model_outlives_a_move_of_its_class(file, monkeypatch):
     assert b"moved" not in unpacked(file.read_bytes())["schema.json"]
     monkeypatch.undo()
     assert type(load_model(file)) is WassersteinSVC
+
+
+def test_a_file_with_the_former_name_of_a_class_is_read(file):
+    model = WassersteinSVC().fit(X, Y)
+    save_model(model, file)
+    members = unpacked(file.read_bytes())
+    schema = members["schema.json"].replace(b'"drsvm.problem"', b'"drsvm.model"')
+    assert schema != members["schema.json"]
+    file.write_bytes(packed({**members, "schema.json": schema}))
+    np.testing.assert_array_equal(load_model(file).coef_, model.coef_)
 
 
 # --- kernels
