@@ -1,4 +1,4 @@
-"""`WassersteinSVCCV`: radius, ridge and other parameters, chosen by cross-validation along paths of radii.
+"""`WassersteinSVCCV`: a radius and other parameters, chosen by cross-validation.
 
 X, y → settings × folds → one radius path each → scores → the chosen parameters → one
 fit on all rows
@@ -25,22 +25,34 @@ from sklearn.model_selection import check_cv
 from drsvm.defaults import one_vs_rest, prices
 from drsvm.defaults.binary_problems import BinaryProblems
 from drsvm.defaults.out_of_fold import N_FOLDS, splits
-from drsvm.defaults.outliers import ROUNDING, warn_of_far_cells
+from drsvm.defaults.outliers import warn_of_far_cells
 from drsvm.defaults.probability import check_calibration
 from drsvm.defaults.threshold import goal_of
-from drsvm.estimators import cross_validation
 from drsvm.estimators.base import RobustClassifier, shown_as_documented
 from drsvm.estimators.callbacks import with_callbacks
 from drsvm.estimators.cross_validation import (
+    CV_TOL,
+    N_RADII,
     Fold,
     PathScores,
     Setting,
+    checked_scorer,
+    default_radii,
     listed,
-    weighs_classes_equally,
+    results_table,
+    score_path,
+    warn_of_large_gaps,
 )
 from drsvm.estimators.fit_data import FitData
 from drsvm.estimators.linear import WassersteinSVC
 from drsvm.estimators.regularisation import ball_by_rule, number_or_auto
+from drsvm.estimators.selection_rules import (
+    ROUNDING,
+    SELECTION_RULES,
+    automatic,
+    in_setting_of,
+    weighs_classes_equally,
+)
 from drsvm.problem.norms import norm_for
 from drsvm.problem.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.solvers.base import check_count
@@ -55,7 +67,9 @@ from drsvm.utils.user_warnings import warn_user
 @shown_as_documented
 @dataclass(eq=False, repr=False)
 class WassersteinSVCCV(RobustClassifier):
-    """`WassersteinSVC` with radius and ridge chosen by cross-validation, and other parameters on request.
+    """`WassersteinSVC` with radius and ridge chosen by cross-validation.
+
+    Other parameters may be chosen, too.
 
     Every fold is solved along a path of decreasing radii, each solve starting from the
     previous solution. Standardise the features first.
@@ -81,9 +95,10 @@ class WassersteinSVCCV(RobustClassifier):
     class_weight : "auto", "balanced", dict or None, default="auto"
         Weights of the classes as in `WassersteinSVC`; "auto" is "balanced" if the score
         weighs the classes equally (``"balanced_accuracy"`` or a macro average).
-    threshold : {"auto", "accuracy", "balanced_accuracy", "optimum"} or dict of costs, default="auto"
-        What the threshold of the refit is placed for, see `WassersteinSVC`. "auto":
-        balanced accuracy if the score weighs the classes equally, otherwise accuracy.
+    threshold : str or dict of costs, default="auto"
+        "auto", "accuracy", "balanced_accuracy", "optimum" or costs: what the threshold
+        of the refit is placed for, see `WassersteinSVC`. "auto": balanced accuracy if
+        the score weighs the classes equally, otherwise accuracy.
     cv : int, splitter or iterable, optional
         As in scikit-learn; by default five stratified folds (fewer if no class has five
         samples).
@@ -148,7 +163,7 @@ class WassersteinSVCCV(RobustClassifier):
     True
     """
 
-    radii: int | Sequence[float] | np.ndarray | None = cross_validation.N_RADII
+    radii: int | Sequence[float] | np.ndarray | None = N_RADII
     _: KW_ONLY
     flip_costs: float | Sequence[float] | np.ndarray = math.inf
     norms: Any = 2
@@ -163,10 +178,11 @@ class WassersteinSVCCV(RobustClassifier):
     refit: bool = True
 
     def decision_function(self, X: Matrix) -> Vector:
-        """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
+        """Return decision values, of shape (n_samples,) or (n_samples, n_classes)."""
         if hasattr(self, "cv_results_") and not hasattr(self, "intercept_"):
             raise NotFittedError(
-                f"This {type(self).__name__} has parameters but no classifier: fit with refit=True."
+                f"This {type(self).__name__} has parameters but no classifier: fit "
+                "with refit=True."
             )
         return super().decision_function(X)
 
@@ -196,74 +212,76 @@ class WassersteinSVCCV(RobustClassifier):
             far is stored first.
         """
         with following(message=print) if self.verbose else nullcontext():
-            return self._fit(
-                X, y, sample_weight, groups, flip_cost, TimeLimit.of(self.max_time)
-            )
+            self._fit(X, y, sample_weight, groups, flip_cost)
+        return self
 
-    def _fit(self, X, y, sample_weight, groups, flip_cost, time: TimeLimit):
-        rules = cross_validation.SELECTION_RULES
-        if isinstance(self.selection, str):
-            choose = rules.get(self.selection)
-        else:
-            choose = self.selection
-        if not callable(choose):
-            known = ", ".join(repr(name) for name in rules)
-            raise ValueError(
-                f"selection must be {known} or a callable, got selection={self.selection!r}."
-            )
+    def _fit(self, X, y, sample_weight, groups, flip_cost) -> None:
+        time = TimeLimit.of(self.max_time)
+        select = self._selection_rule()
         check_calibration(self.calibration)
-        scorer = cross_validation.checked_scorer(self.scoring)
-        for name in [
-            name for name in vars(self) if name.endswith("_")
-        ]:  # of an earlier fit
-            delattr(self, name)
-        balanced = self.class_weight == "auto" and weighs_classes_equally(self.scoring)
-        data = FitData(
-            self, X, y, sample_weight, "balanced" if balanced else self.class_weight
-        )
+        scorer = checked_scorer(self.scoring)
+        self._forget_fit()
+        class_weight = self.class_weight
+        if class_weight == "auto" and weighs_classes_equally(self.scoring):
+            class_weight = "balanced"
+        data = FitData(self, X, y, sample_weight, class_weight)
         self.classes_ = data.classes
         if self.threshold != "auto":
             # An error should not wait for the folds
             goal_of(self.threshold, self.classes_, self.fit_intercept)
         folds = self._folds(data, groups)
+        self.n_splits_ = len(folds)
         settings = self._settings(data, flip_cost, time)
-        context = self._init_callback_context(
-            max_subtasks=len(folds) * len(settings) + bool(self.refit)
-        )
+
+        n_paths = len(folds) * len(settings)
+        context = self._init_callback_context(max_subtasks=n_paths + bool(self.refit))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
+            # The refit has as much time as the paths of a fold
             limit = time.share(1.0 + 1.0 / len(folds))
-            outcomes = self._score_all_paths(
-                data, folds, settings, scorer, context, limit
-            )
-        except BaseException:  # such as Ctrl-C: also stop the paths in other threads
+            outcomes = self._score_paths(data, folds, settings, scorer, context, limit)
+        except BaseException:
+            # Such as Ctrl-C: also stop the paths in other threads
             time.stop()
             raise
-        self.cv_results_ = cross_validation.results_table(settings, outcomes)
-        scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
-        self._store_choice(
-            int((choose if scored else cross_validation.automatic)(self.cv_results_))
-        )
+        self.cv_results_ = results_table(settings, outcomes)
+        if np.isnan(self.cv_results_["mean_test_score"]).all():
+            # There was no time for any fold
+            select = automatic
+        self._store_choice(int(select(self.cv_results_)))
         if self.refit:
-            self._refit(
-                (data.X, data.y, data.sample_weight, flip_cost),
-                context,
-                TimeLimit(time.left()),
-            )
+            rows = (data.X, data.y, data.sample_weight, flip_cost)
+            self._refit(rows, context, TimeLimit(time.left()))
         context.call_on_fit_task_end(
             estimator=self, X=X, y=y, reconstruction_attributes={}
         )
-        return self
+
+    def _selection_rule(self) -> Callable[[dict[str, Any]], int]:
+        rule = self.selection
+        if isinstance(rule, str):
+            rule = SELECTION_RULES.get(rule)
+        if not callable(rule):
+            known = ", ".join(map(repr, SELECTION_RULES))
+            raise ValueError(
+                f"selection must be {known} or a callable, got "
+                f"selection={self.selection!r}."
+            )
+        return rule
+
+    def _forget_fit(self) -> None:
+        """Delete the attributes of an earlier fit, which may have been another one."""
+        for name in list(vars(self)):
+            if name.endswith("_"):
+                delattr(self, name)
 
     def _folds(self, data: FitData, groups) -> list[Fold]:
-        n_folds = min(N_FOLDS, max(2, np.unique(data.y, return_counts=True)[1].max()))
-        splitter = check_cv(
-            n_folds if self.cv is None else self.cv, data.y, classifier=True
-        )
+        cv = self.cv
+        if cv is None:
+            largest_class = np.unique(data.y, return_counts=True)[1].max()
+            cv = min(N_FOLDS, max(2, largest_class))
+        splitter = check_cv(cv, data.y, classifier=True)
         parts = splits(splitter, data.X, data.y, groups, data.sample_weight)
-        folds = [Fold(number, *part) for number, part in enumerate(parts)]
-        self.n_splits_ = len(folds)
-        return folds
+        return [Fold(number, *part) for number, part in enumerate(parts)]
 
     def _settings(self, data: FitData, flip_cost, time: TimeLimit) -> list[Setting]:
         """Return the grid of settings, each with its radii.
@@ -271,120 +289,125 @@ class WassersteinSVCCV(RobustClassifier):
         The first one is what the selection starts from.
         """
         norms = [norm_for(norm).p for norm in listed(self.norms, "norms")]
-        norms = [norm if np.isinf(norm) else int(norm) for norm in norms]
-        flip_costs = [
-            check_flip_cost(cost) for cost in listed(self.flip_costs, "flip_costs")
-        ]
-        if flip_cost is not None:
+        if flip_cost is None:
+            costs = listed(self.flip_costs, "flip_costs")
+            flip_costs = [check_flip_cost(cost) for cost in costs]
+        else:
             flip_costs = [check_flip_costs(flip_cost, len(data.y))]
         ridges = [number_or_auto(ridge, "l2") for ridge in listed(self.l2, "l2")]
-        intercept_costs = list(
-            map(
-                prices.intercept_cost_or_auto,
-                listed(self.intercept_costs, "intercept_costs"),
-            )
-        )
-        if self.radii is None:
-            radii = cross_validation.N_RADII
-        else:
-            radii = self.radii
-        if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
-            radii = check_count(radii, "radii", "an integer ≥ 1 or a list of radii")
-        else:
-            radii = sorted(
-                (check_number(radius, "radii") for radius in listed(radii, "radii")),
-                reverse=True,
-            )
-        if self.fit_intercept:
-            intercept_costs = intercept_costs
-        else:
+        intercept_costs = []
+        for cost in listed(self.intercept_costs, "intercept_costs"):
+            intercept_costs.append(prices.intercept_cost_or_auto(cost))
+        if not self.fit_intercept:
             intercept_costs = [math.inf]
-        # `share` is the part of the spread of the rows that is not due to gross errors.
-        settings = []
+        given_radii, n_radii = self._given_radii()
+
+        # The part of the spread of the rows that is not due to gross errors
         share = warn_of_far_cells(data.X, data.sample_weight, self)
+        settings = []
         for done, norm in enumerate(norms):
             common = {
-                "norm": norm,
+                "norm": norm if np.isinf(norm) else int(norm),
                 "fit_intercept": bool(self.fit_intercept),
-            } | prices.feature_prices(self)
-            ball = {
-                **common,
-                "l2": 0.0,
-                "flip_cost": math.inf,
-                "intercept_cost": "auto",
+                **prices.feature_prices(self),
             }
-            problems = data.problems(ball)
-            posed = BinaryProblems.at_centre(problems, in_span=True)
-            limit = time.share(len(norms) - done)
-            rule = ball_by_rule(
-                posed, "auto", "auto", self.solver, data.counts, limit, share
+            # The rules look at the rows and the norm alone.
+            problems = data.problems(
+                common | {"l2": 0.0, "flip_cost": math.inf, "intercept_cost": "auto"}
             )
-            by_rule = isinstance(radii, int)
-            if by_rule:
-                tried = cross_validation.default_radii(problems, radii, rule.radius)
-            else:
-                tried = np.array(radii)
-            for cost, ridge, price in product(flip_costs, ridges, intercept_costs):
-                ball = {**common, "flip_cost": cost, "intercept_cost": price}
-                ball["l2"] = rule.l2 if ridge is None else ridge
-                settings.append(Setting(data.class_weight, ball, tried, rule.radius))
+            rule = ball_by_rule(
+                BinaryProblems.at_centre(problems, in_span=True),
+                "auto",
+                "auto",
+                self.solver,
+                data.counts,
+                time.share(len(norms) - done),
+                share,
+            )
+            radii = given_radii
+            if radii is None:
+                radii = default_radii(problems, n_radii, rule.radius)
+            grid = product(flip_costs, ridges, intercept_costs)
+            for cost, ridge, intercept_cost in grid:
+                parameters = {
+                    **common,
+                    "flip_cost": cost,
+                    "l2": rule.l2 if ridge is None else ridge,
+                    "intercept_cost": intercept_cost,
+                }
+                settings.append(
+                    Setting(data.class_weight, parameters, radii, rule.radius)
+                )
         return settings
 
-    def _score_all_paths(
-        self, data: FitData, folds, settings, scorer, context, time
+    def _given_radii(self) -> tuple[np.ndarray | None, int]:
+        """Return the radii in decreasing order, and their number.
+
+        None if they are automatic.
+        """
+        radii = self.radii
+        if radii is None:
+            return None, N_RADII
+        if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
+            expected = "an integer ≥ 1 or a list of radii"
+            return None, check_count(radii, "radii", expected)
+        checked = [check_number(radius, "radii") for radius in listed(radii, "radii")]
+        return np.array(sorted(checked, reverse=True)), len(checked)
+
+    def _score_paths(
+        self, data: FitData, folds, settings, scorer, context, time: TimeLimit
     ) -> list[list[PathScores]]:
         """Return the scores by setting and fold.
 
         Folds are completed one by one, in case the time runs out.
         """
-        if self.tol is None:
-            tol = cross_validation.CV_TOL
-        else:
-            tol = max(self.tol, cross_validation.CV_TOL)
-        limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter}
-        limits |= {
+        tol = max(self.tol or 0.0, CV_TOL)
+        limits = {
+            "solver": self.solver,
+            "tol": tol,
+            "max_iter": self.max_iter,
             "random_state": self.random_state,
             "n_threads": 1 if effective_n_jobs(self.n_jobs) > 1 else None,
         }
-        pairs = [(setting, fold) for fold in folds for setting in settings]
         # New processes may take longer to start than the time allows, and have their
         # own clocks. On few rows nearly all is compiled code, which threads do at the
         # same time.
-        if self.n_jobs is None and are_few(data.X):
+        n_jobs = self.n_jobs
+        prefer = "threads" if time.limited else None
+        if n_jobs is None and are_few(data.X):
             n_jobs = spare_cores()
-        else:
-            n_jobs = self.n_jobs
-        if time.limited or n_jobs != self.n_jobs:
             prefer = "threads"
-        else:
-            prefer = None
-        score = delayed(cross_validation.score_path)
-        tasks = (score(data, *pair, scorer, limits, time) for pair in pairs)
-        outcomes = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(tasks)
+        pairs = list(product(folds, settings))
+        score = delayed(score_path)
+        outcomes = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(
+            score(data, setting, fold, scorer, limits, time) for fold, setting in pairs
+        )
         done = []
         with stage("cross-validating"), capture_progress() as report_progress:
-            for number, ((setting, fold), outcome) in enumerate(
-                zip(pairs, outcomes, strict=True), start=1
-            ):
+            for fold, setting in pairs:
                 task = context.subcontext(task_name="path")
                 task.call_on_fit_task_begin(estimator=self)
+                outcome = next(outcomes)
                 done.append(outcome)
                 if self.verbose:
-                    best = f"best score {outcome.scores.max():.4f}, {outcome.times.sum():.2f} s"
                     print(
-                        f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}",
+                        f"[{len(done)}/{len(pairs)}] {setting}, fold {fold.number}: "
+                        f"best score {outcome.scores.max():.4f}, "
+                        f"{outcome.times.sum():.2f} s",
                         flush=True,
                     )
-                report_progress(number / len(pairs))
+                report_progress(len(done) / len(pairs))
                 task.call_on_fit_task_end(estimator=self)
-        cross_validation.warn_of_large_gaps(done, tol, len(folds))
+        warn_of_large_gaps(done, tol, len(folds))
         return [done[index :: len(settings)] for index in range(len(settings))]
 
     def _store_choice(self, index: int) -> None:
         self.best_index_ = index
         self.best_params_ = self.cv_results_["params"][index]
         self.best_score_ = float(self.cv_results_["mean_test_score"][index])
-        for name, value in {"flip_cost": None, **self.best_params_}.items():
+        # Flip costs by row are not among the parameters
+        self.flip_cost_ = None
+        for name, value in self.best_params_.items():
             setattr(self, f"{name}_", value)
         if self.verbose:
             print(
@@ -392,7 +415,7 @@ class WassersteinSVCCV(RobustClassifier):
                 flush=True,
             )
 
-    def _refit(self, data: tuple[Any, Any, Any, Any], context, time: TimeLimit) -> None:
+    def _refit(self, rows: tuple[Any, ...], context, time: TimeLimit) -> None:
         """Fit on all rows.
 
         If the classifier is constant where those of the folds were not, with a smaller
@@ -400,86 +423,86 @@ class WassersteinSVCCV(RobustClassifier):
         """
         task = context.subcontext(task_name="refit")
         task.call_on_fit_task_begin(estimator=self)
-        constant = self._fit_chosen(*data, time)
-        chosen = self.best_index_
-        results = self.cv_results_
-        differ = ~np.isclose(
-            results["mean_test_score"],
-            results["constant_score"],
-            rtol=0.0,
-            atol=ROUNDING,
-        )
-        radii = results["param_radius"]
-        same = cross_validation.in_setting_of(results, chosen)
-        # A chosen candidate that was constant in the folds, too, stays what it is.
-        smaller = same & (radii < radii[chosen]) & differ & differ[chosen] & constant
-        for index in (
-            [*np.flatnonzero(smaller).tolist(), chosen] if smaller.any() else ()
-        ):  # the last if none helps
-            self._store_choice(index)
-            constant = self._fit_chosen(*data, time)
-            if not constant:
-                break
-        if constant:
+        is_constant = self._fit_chosen(rows, time)
+        if is_constant:
+            for index in self._smaller_radii():
+                self._store_choice(index)
+                is_constant = self._fit_chosen(rows, time)
+                if not is_constant:
+                    break
+        if is_constant:
             warn_user(
-                "Cross-validation has chosen a constant classifier: no other scores clearly better. More rows or other "
-                "features may help; selection='best' takes the best mean score, however small the difference."
+                "Cross-validation has chosen a constant classifier: no other scores "
+                "clearly better. More rows or other features may help; "
+                "selection='best' takes the best mean score, however small the "
+                "difference."
             )
         task.call_on_fit_task_end(estimator=self)
 
-    def _chosen_classifier(self) -> WassersteinSVC:
-        names = (
-            "fit_intercept",
-            "calibration",
-            "solver",
-            "tol",
-            "max_iter",
-            "random_state",
-            "n_jobs",
-            "verbose",
-        )
-        # X has no names here
-        settings = {
-            name: getattr(self, name) for name in names
-        } | prices.feature_prices(self)
-        if weighs_classes_equally(self.scoring):
-            goal = "balanced_accuracy"
-        else:
-            goal = "accuracy"
-        if self.threshold == "auto":
-            settings["threshold"] = goal
-        else:
-            settings["threshold"] = self.threshold
-        return WassersteinSVC(**settings | self.best_params_)
+    def _smaller_radii(self) -> list[int]:
+        """Return the candidates to try where the chosen one is constant.
 
-    def _fit_chosen(self, X, y, sample_weight, flip_cost, time: TimeLimit) -> bool:
+        They were not constant in the folds. The last one is the chosen one, in case
+        that none helps. One that was constant in the folds, too, stays what it is.
+        """
+        results = self.cv_results_
+        chosen = self.best_index_
+        leads = results["mean_test_score"] - results["constant_score"]
+        varies = ~(np.abs(leads) <= ROUNDING)
+        radii = results["param_radius"]
+        smaller = in_setting_of(results, chosen) & (radii < radii[chosen]) & varies
+        if not varies[chosen] or not smaller.any():
+            return []
+        return [*np.flatnonzero(smaller).tolist(), chosen]
+
+    def _chosen_classifier(self) -> WassersteinSVC:
+        threshold = self.threshold
+        if threshold == "auto":
+            threshold = "accuracy"
+            if weighs_classes_equally(self.scoring):
+                threshold = "balanced_accuracy"
+        return WassersteinSVC(
+            **self.best_params_,
+            # X has no names here
+            **prices.feature_prices(self),
+            fit_intercept=self.fit_intercept,
+            threshold=threshold,
+            calibration=self.calibration,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+
+    def _fit_chosen(self, rows: tuple[Any, ...], time: TimeLimit) -> bool:
         """Fit with the chosen parameters; return whether the classifier is constant."""
+        X, y, sample_weight, flip_cost = rows
         model = self._chosen_classifier().set_params(max_time=time)
         try:
-            with (
-                warnings.catch_warnings(),
-                config_context(assume_finite=True),
-            ):  # X is the checked array
+            # X is the checked array.
+            with warnings.catch_warnings(), config_context(assume_finite=True):
                 # Here the scores have chosen a constant classifier or a large budget,
                 # and cells have been warned of.
-                ignored = "The fitted classifier is constant|radius / flip_cost|Different scales|Far-off rows"
-                warnings.filterwarnings("ignore", ignored, UserWarning)
+                warnings.filterwarnings(
+                    "ignore",
+                    "The fitted classifier is constant|radius / flip_cost|"
+                    "Different scales|Far-off rows",
+                    UserWarning,
+                )
                 model.fit(X, y, sample_weight, flip_cost)
-                # Like X, it has no names of features
                 return one_vs_rest.is_constant(model.decision_function(X))
-        finally:  # an interrupted fit has stored its best result so far
-            self.__dict__.update(
-                {
-                    name: value
-                    for name, value in vars(model).items()
-                    if name.endswith("_")
-                }
-            )
+        finally:
+            # An interrupted fit has stored its best result so far.
+            for name, value in vars(model).items():
+                if name.endswith("_"):
+                    setattr(self, name, value)
 
     def _trained_ball(self) -> dict[str, Any]:
-        ball = {
+        return {
             "radius": self.radius_,
             "flip_cost": self.flip_cost_,
             "norm": self.norm_,
+            "feature_cost": prices.feature_costs(self),
         }
-        return ball | {"feature_cost": prices.feature_costs(self)}

@@ -8,19 +8,24 @@ from scipy import sparse
 from sklearn.metrics import get_scorer
 
 from drsvm import Problem, WassersteinSVC
-from drsvm.estimators import cross_validation
 from drsvm.estimators.cross_validation import (
     Fold,
     PathScores,
     Setting,
-    automatic,
     default_radii,
     results_table,
+    score_path,
 )
 from drsvm.estimators.fit_data import FitData
+from drsvm.estimators.selection_rules import (
+    SELECTION_RULES,
+    automatic,
+    in_setting_of,
+    weighs_classes_equally,
+)
 from drsvm.utils import TimeLimit
 
-RULES = cross_validation.SELECTION_RULES
+RULES = SELECTION_RULES
 BALL = {
     "flip_cost": 5.0,
     "norm": 2,
@@ -60,9 +65,9 @@ def test_flip_costs_of_rows_are_no_parameter_but_are_sliced():
         "intercept_cost": "auto",
         "class_weight": None,
     }
-    np.testing.assert_array_equal(one.ball_of([4, 1])["flip_cost"], [4.0, 1.0])
+    np.testing.assert_array_equal(one.parameters_of([4, 1])["flip_cost"], [4.0, 1.0])
     assert (
-        setting().ball_of([4, 1])["flip_cost"]
+        setting().parameters_of([4, 1])["flip_cost"]
         == 5.0
         == setting().params(0.1)["flip_cost"]
     )
@@ -106,7 +111,6 @@ def test_accuracies_are_those_of_the_scorer(rows, n_classes, weighted, container
         fold,
     )
     scorers = (None, get_scorer("accuracy"))
-    score_path = cross_validation.score_path
     fast, slow = (
         score_path(*arguments, scorer, LIMITS, TimeLimit()) for scorer in scorers
     )
@@ -129,7 +133,7 @@ def test_without_time_there_are_no_scores(rows):
     data = FitData(WassersteinSVC(), *rows, None, None)
     fold = Fold(0, np.arange(45), np.arange(45, 90))
     spent = TimeLimit(1e-9, spent=True)
-    outcome = cross_validation.score_path(data, setting(), fold, None, {}, spent)
+    outcome = score_path(data, setting(), fold, None, {}, spent)
     assert (
         not outcome.complete
         and np.isnan(outcome.scores).all()
@@ -287,7 +291,7 @@ def test_every_rule_keeps_its_promise(seed, n_folds, n_settings):
     results = table(scores, radii, settings, auto_radius=rng.uniform(0.01, 1.0))
     means = scores.mean(axis=1)
     start = automatic(results)
-    assert cross_validation.in_setting_of(results, 0).tolist() == [
+    assert in_setting_of(results, 0).tolist() == [
         setting == "first" for setting in settings
     ]
     error = (
@@ -318,4 +322,4 @@ UNEQUAL = ("accuracy", "f1_micro", None, lambda *_: 0.0)
 
 @pytest.mark.parametrize("scoring", [*EQUAL, *UNEQUAL])
 def test_scores_that_weigh_classes_equally(scoring):
-    assert cross_validation.weighs_classes_equally(scoring) is (scoring in EQUAL)
+    assert weighs_classes_equally(scoring) is (scoring in EQUAL)
