@@ -150,25 +150,26 @@ class Explanation:
         For instance "age = 61 (+0.84), town = Rome (-0.3)". `shown` turns a number in a
         column, given by its place, into text.
         """
-        if shown is None:
-            shown = _number_of_column
+        # Names are shown in one line.
+        names = [" ".join(name.split()) for name in self.features]
         texts = []
-        for part in slices(
-            len(self.decision), max(1, MAX_RANKED // len(self.features))
-        ):
+        for part in slices(len(self.decision), max(1, MAX_RANKED // len(names))):
             terms = dense(self.contributions[part])
+            largest = np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :k]
             cells = self._cells(part)
-            largest = np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :k].tolist()
-            for i, places in enumerate(largest):
-                row = None if cells is None else cells[i]
-                texts.append(self._reason(terms[i], places, row, shown))
-        if len(self._data.coef) == 2:
-            return texts
-        labels = self.turns_to.tolist()
-        return [
-            f"rather than {label}: {text}"
-            for label, text in zip(labels, texts, strict=True)
-        ]
+            for row, places in enumerate(largest.tolist()):
+                reasons = []
+                for j in places:
+                    term = terms[row, j]
+                    if term == 0.0:
+                        continue
+                    value = "" if cells is None else _in_words(j, cells[row, j], shown)
+                    reasons.append(f"{names[j]}{value} ({term:+.3g})")
+                texts.append(", ".join(reasons))
+        if len(self._data.coef) > 2:
+            for row, label in enumerate(self.turns_to.tolist()):
+                texts[row] = f"rather than {label}: {texts[row]}"
+        return texts
 
     def _cells(self, part: slice) -> np.ndarray | None:
         """Return the cells of some rows of the table, as an array."""
@@ -179,24 +180,6 @@ class Explanation:
             return cells.to_numpy()
         return dense(cells)
 
-    def _reason(
-        self,
-        terms: np.ndarray,
-        places: list[int],
-        cells: np.ndarray | None,
-        shown: Callable[[int, float], str],
-    ) -> str:
-        """Return the contributions of some columns to one decision as text."""
-        reasons = []
-        for j in places:
-            if terms[j] == 0.0:
-                continue
-            # Names are shown in one line.
-            name = " ".join(self.features[j].split())
-            value = "" if cells is None else _in_words(j, cells[j], shown)
-            reasons.append(f"{name}{value} ({terms[j]:+.3g})")
-        return ", ".join(reasons)
-
     def to_frame(self):
         """Return figures and contributions as a pandas DataFrame.
 
@@ -204,20 +187,13 @@ class Explanation:
         contributions. pandas must be installed.
         """
         pandas = optional("pandas", "to_frame needs")
-        figures = pandas.DataFrame(
-            {
-                "prediction": self.prediction,
-                "turns_to": self.turns_to,
-                "decision": self.decision,
-                "distance": self.distance,
-                "base": self.base,
-            },
-            index=self._index,
-        )
+        names = ["prediction", "turns_to", "decision", "distance", "base"]
+        figures = {name: getattr(self, name) for name in names}
         contributions = pandas.DataFrame(
             dense(self.contributions), columns=self.features, index=self._index
         )
-        return pandas.concat([figures, contributions], axis=1)
+        before = pandas.DataFrame(figures, index=self._index)
+        return pandas.concat([before, contributions], axis=1)
 
     def __repr__(self) -> str:
         means = np.asarray(abs(self.contributions).mean(axis=0)).ravel()
@@ -369,27 +345,21 @@ def _nearest_class(adversary: Adversary) -> tuple[np.ndarray, np.ndarray]:
 
 def _landmark_names(classifier: Any, count: int) -> list[str]:
     """Return names for the landmarks of a kernel classifier: rows of the training."""
-    rows = getattr(classifier, "landmark_indices_", None)
-    if rows is None:
-        rows = getattr(classifier, "support_", None)
-    if rows is None:
-        rows = [-1] * count
+    unknown = np.full(count, -1)
+    rows = getattr(classifier, "support_", unknown)
+    rows = getattr(classifier, "landmark_indices_", rows)
     names = []
     for place, row in enumerate(rows):
         names.append(f"row {row}" if row >= 0 else f"landmark {place}")
     return names
 
 
-def _number_of_column(place: int, value: float) -> str:
-    return number(value)
-
-
-def _in_words(place: int, value: Any, shown: Callable[[int, float], str]) -> str:
+def _in_words(place: int, value: Any, shown: Callable[[int, float], str] | None) -> str:
     """Return the value of a column in words that follow its name."""
-    if value is None:
+    is_number = isinstance(value, int | float | np.number)
+    if value is None or (is_number and math.isnan(value)):
         return " is empty"
-    if not isinstance(value, int | float | np.number) or isinstance(value, bool):
+    if not is_number or isinstance(value, bool):
         return f" = {value}"
-    if math.isnan(value):
-        return " is empty"
-    return f" = {shown(place, float(value))}"
+    text = number(value) if shown is None else shown(place, float(value))
+    return f" = {text}"
