@@ -65,14 +65,15 @@ class AuditSample:
 
     def some(self, rows, columns: list[Summary]) -> "AuditSample":
         """Return some of the rows, with the summaries of their columns."""
-        return AuditSample(
-            self.classes,
-            self.distances[:, rows],
-            self.fixed[:, rows],
-            columns,
-            None if self.codes is None else self.codes[rows],
-            None if self.prices is None else self.prices[rows],
-        )
+        codes = self.codes
+        if codes is not None:
+            codes = codes[rows]
+        prices = self.prices
+        if prices is not None:
+            prices = prices[rows]
+        distances = self.distances[:, rows]
+        fixed = self.fixed[:, rows]
+        return AuditSample(self.classes, distances, fixed, columns, codes, prices)
 
     def by_name(self, figures: np.ndarray) -> dict[Any, float]:
         """Return figures of the classes by their names."""
@@ -112,14 +113,16 @@ def audit_sample(
     if priced:
         prices = np.minimum(adversary.distances, adversary.problem.flip_costs)
         prices = prices.astype(np.float32)
-    return AuditSample(
-        classes=data.classes if classes is None else classes,
-        distances=_signed_distances(adversary).astype(np.float32),
-        fixed=_of_fixed_columns(adversary, rows).astype(np.float32),
-        columns=summaries(X) if columns is None else columns,
-        codes=None if y is None else data.codes,
-        prices=prices,
-    )
+    codes = data.codes
+    if y is None:
+        codes = None
+    else:
+        classes = data.classes
+    if columns is None:
+        columns = summaries(X)
+    distances = _signed_distances(adversary).astype(np.float32)
+    fixed = _of_fixed_columns(adversary, rows).astype(np.float32)
+    return AuditSample(classes, distances, fixed, columns, codes, prices)
 
 
 def _remote_values(
@@ -154,15 +157,13 @@ def _products(X: Matrix, coef: np.ndarray) -> np.ndarray:
 
 def _signed_distances(adversary: Adversary) -> np.ndarray:
     n_classes, n = adversary.data.values.shape
-    distances = []
+    distances = np.zeros((n_classes, n))
     for label in range(n_classes):
         to_classes = adversary.distances_to_classes(np.full(n, label))
         # NaN where two classes lead alike, by the same weights: no distance at all
         to_classes[np.isnan(to_classes)] = 0.0
-        distances.append(to_classes.min(axis=0))
-    if n_classes == 2:
-        return np.array(distances[1:])
-    return np.array(distances)
+        distances[label] = to_classes.min(axis=0)
+    return distances[1:] if n_classes == 2 else distances
 
 
 def _of_fixed_columns(adversary: Adversary, X: Matrix) -> np.ndarray:

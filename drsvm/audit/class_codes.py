@@ -23,10 +23,11 @@ def codes_of_two(
     unknown (None) or several, of which `positive` is evaluated against the rest.
     """
     if y is PREDICTED:
-        known = np.array([-1, 1]) if classes is None else np.asarray(classes)
-        if len(known) != 2:
-            known = REST_AND_CLASS
-        return known, values.argmax(axis=0)
+        if classes is None:
+            classes = np.array([-1, 1])
+        elif len(classes) != 2:
+            classes = REST_AND_CLASS
+        return classes, values.argmax(axis=0)
     labels = validation.check_label_vector(y, values.shape[1])
     if classes is None:
         return _codes_by_labels(labels, positive)
@@ -36,7 +37,7 @@ def codes_of_two(
     if positive is not None:
         # With two classes, either choice gives the same decisions.
         index_of(positive, classes)
-    return np.asarray(classes), (labels == classes[1]).astype(int)
+    return classes, (labels == classes[1]).astype(int)
 
 
 def _codes_by_labels(
@@ -70,8 +71,9 @@ def codes_of_several(
     """
     n_classes, n = values.shape
     if y is PREDICTED:
-        known = np.arange(n_classes) if classes is None else np.asarray(classes)
-        return known, values.argmax(axis=0)
+        if classes is None:
+            classes = np.arange(n_classes)
+        return classes, values.argmax(axis=0)
     labels = validation.check_label_vector(y, n)
     if classes is None:
         classes = validation.distinct_labels(labels)
@@ -84,7 +86,7 @@ def codes_of_several(
             )
     check_known(labels, classes)
     order = np.argsort(classes)
-    return np.asarray(classes), order[np.searchsorted(classes, labels, sorter=order)]
+    return classes, order[np.searchsorted(classes, labels, sorter=order)]
 
 
 def check_known(labels: np.ndarray, classes: np.ndarray) -> None:

@@ -171,7 +171,7 @@ def _sources(step: Any, n: int) -> np.ndarray | None:
         if len(places) != 1:
             return None
         sources.append(int(places.pop()))
-    return np.array(sources) if sources else None
+    return np.array(sources, dtype=np.intp)
 
 
 def _sources_of_parts(step: Any) -> np.ndarray | None:

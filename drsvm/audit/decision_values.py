@@ -179,6 +179,8 @@ def decision_functions(
     """
     classifier, X, names = last_step(model, X)
     classes = getattr(classifier, "classes_", None)
+    if classes is not None:
+        classes = np.asarray(classes)
     several = classes is not None and len(classes) > 2
     kernel = kernel_classifier(classifier)
     if kernel is not None and is_remote(X):
@@ -207,7 +209,7 @@ def decision_functions(
 
 
 def _linear_functions(
-    classifier: Any, classes: Sequence | None, positive: object
+    classifier: Any, classes: np.ndarray | None, positive: object
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights and the intercepts of all functions of a linear classifier.
 
@@ -252,8 +254,8 @@ def _weights(classifier: Any) -> tuple[np.ndarray, np.ndarray]:
     if hasattr(classifier, "label_binarizer_"):
         # OneVsRestClassifier: one binary classifier per class
         parts = [_weights(each) for each in classifier.estimators_]
-        coef = np.concatenate([part[0] for part in parts])
-        return coef, np.concatenate([part[1] for part in parts])
+        coefs, intercepts = zip(*parts, strict=True)
+        return np.concatenate(coefs), np.concatenate(intercepts)
     if isinstance(classifier, tuple | list) and len(classifier) == 2:
         coef, intercept = classifier
     elif isinstance(classifier, Result):

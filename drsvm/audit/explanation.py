@@ -111,10 +111,10 @@ class Explanation:
         return terms
 
     @cached_property
-    def _turning(self) -> tuple[list[str], np.ndarray] | None:
+    def _turning(self) -> tuple[list[str] | None, np.ndarray | None]:
         """Names of columns and the shift of these that turns each decision."""
         if self._columns is None:
-            return None
+            return None, None
         lengths = np.where(np.isfinite(self.distance), self.distance, 0.0)
         against = -np.sign(self.decision) * lengths
         # Adding 0 turns −0 into 0.
@@ -135,12 +135,12 @@ class Explanation:
         clipped cell, or a step that is not linear); otherwise it is in the features of
         the last step.
         """
-        return None if self._turning is None else self._turning[1]
+        return self._turning[1]
 
     @property
     def shift_features(self) -> list[str] | None:
         """Columns of `turning_shift`: `features`, or the features of the last step."""
-        return None if self._turning is None else self._turning[0]
+        return self._turning[0]
 
     def reasons(
         self, k: int = 3, shown: Callable[[int, float], str] | None = None

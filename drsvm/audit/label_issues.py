@@ -173,8 +173,7 @@ def find_label_issues(
     counts_own = is_ours and isinstance(cv, numbers.Integral)
     at_once = None
     if is_ours:
-        judge = first if estimator is None else clone(first)
-        at_once = _judged_at_once(judge, table, folds, report_fold)
+        at_once = _judged_at_once(clone(first), table, folds, report_fold)
     own = None
     if at_once is not None:
         in_folds, of_all_rows = at_once

@@ -145,23 +145,9 @@ class LabelIssues:
         return f"LabelIssues: {self.summary()}"
 
     def __str__(self) -> str:
-        return "\n".join([repr(self), *right_aligned([HEAD, *self._lines()])])
-
-    def _repr_html_(self) -> str:
-        head = _html_row("th", HEAD)
-        rows = "".join(_html_row("td", line) for line in self._lines())
-        return (
-            f"<p>LabelIssues: {escape(self.summary())}</p>"
-            f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-        )
-
-    def _lines(self) -> list[tuple[str, ...]]:
-        """Return the cells of the first rows of the ranking.
-
-        Rows are named by the index if there is one.
-        """
-        lines = []
+        lines = [HEAD]
         for row in self.ranking[:SHOWN].tolist():
+            # Rows are named by the index if there is one.
             line = (
                 str(row if self.index is None else self.index[row]),
                 str(self.given_label[row]),
@@ -170,12 +156,10 @@ class LabelIssues:
                 "yes" if self.is_label_issue[row] else "no",
             )
             lines.append(line)
-        return lines
+        return "\n".join([repr(self), *right_aligned(lines)])
 
-
-def _html_row(tag: str, cells: tuple[str, ...]) -> str:
-    inner = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
-    return f"<tr>{inner}</tr>"
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def judge(

@@ -64,7 +64,9 @@ def last_step(model: Classifier, X: Matrix) -> tuple[Any, Matrix, Sequence[str] 
     columns = getattr(X, "columns", None)
     if expected is not None and columns is not None:
         _check_columns(list(columns), list(expected))
-    names = expected if columns is None else columns
+    names = columns
+    if names is None:
+        names = expected
     if names is None:
         names = _names_from_steps(model)
     return classifier, X, names

@@ -170,13 +170,7 @@ class Shift:
         return "\n".join([repr(self), *figures, self.remark()])
 
     def _repr_html_(self) -> str:
-        rows = ""
-        for name, text in self.lines():
-            rows += f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>"
-        return (
-            f"<p>{escape(repr(self))}</p><table>{rows}</table>"
-            f"<p>{escape(self.remark())}</p>"
-        )
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def measure_shift(

@@ -283,6 +283,16 @@ def _risk_of_remote_rows(
     given: AdversaryParameters,
 ) -> Costs:
     """Return the risks on rows elsewhere, where their margins are summed up."""
+    needs_rows = {
+        "limit='row'": measure.limit == "row",
+        "costs": measure.costs is not None,
+    }
+    for option, is_given in needs_rows.items():
+        if is_given:
+            raise ValueError(
+                f"{option} needs rows in memory: a random sample of some 10,000 of "
+                "them will do."
+            )
     functions, X = decision_functions(model, X, positive)
     if len(functions.coef) > 1:
         raise ValueError(
@@ -305,12 +315,6 @@ def _risk_of_remote_rows(
     if measure.confidence is not None:
         n_rows = rows_drawn(sample_weight, n_rows)
     radii = _checked_radii(ball["radius"])
-    if measure.limit == "row" or measure.costs is not None:
-        name = "limit='row'" if measure.limit == "row" else "costs"
-        raise ValueError(
-            f"{name} needs rows in memory: a random sample of some 10,000 of them will "
-            "do."
-        )
     coef = validation.check_weight_vector(
         functions.coef[0], problem.n_features, "the model's coef"
     )

@@ -79,10 +79,7 @@ class ConvergenceDisplay(Display):
         if isinstance(results, Result):
             results = [results]
         if not isinstance(results, Mapping):
-            results = numbered(
-                (getattr(result, "solver", type(result).__name__), result)
-                for result in results
-            )
+            results = numbered(results, _solver_of)
         histories = {}
         for name, result in results.items():
             if not isinstance(result, Result):
@@ -193,6 +190,10 @@ class ConvergenceDisplay(Display):
         dotted = {**look, "linestyle": ":"}
         above = self.ax_.plot(times, columns["objective"], label=plain(name), **solid)
         return above + self.ax_.plot(times, columns["lower_bound"], **dotted)
+
+
+def _solver_of(result: Any) -> str:
+    return getattr(result, "solver", type(result).__name__)
 
 
 def _go_on(progress: object) -> bool:

@@ -249,8 +249,7 @@ def _named(estimators: Any) -> dict[str, Classifier]:
         several = isinstance(estimators, list) or (
             isinstance(estimators, tuple) and hasattr(estimators[0], "fit")
         )
-        models = estimators if several else [estimators]
-        named = numbered((_name_of(model), model) for model in models)
+        named = numbered(estimators if several else [estimators], _name_of)
     if not named:
         raise ValueError(
             "estimators is empty: give at least one fitted linear classifier."

@@ -1,7 +1,7 @@
 """What all plots share: the base of the displays, colours, line styles, and axes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -29,8 +29,14 @@ GREY = "#7A7A7A"
 FAINT = "#B8B8B8"
 INK = "#1A1A1A"
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
-DASHES = ((5, 1.5), (1, 1), (5, 1.2, 1, 1.2), (3, 1, 1, 1, 1, 1), (8, 2))
-STROKES = ("-", *((0, dashes) for dashes in DASHES))
+STROKES = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1, 1)),
+    (0, (5, 1.2, 1, 1.2)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (8, 2)),
+)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 
 
@@ -90,15 +96,17 @@ def axes_for(
     return axes[0].figure, axes
 
 
-def numbered(named: Iterable[tuple[str, T]]) -> dict[str, T]:
-    """Return a dict from pairs of names and values; repeated names are numbered."""
-    values = {}
+def numbered(values: Iterable[T], name_of: Callable[[T], str]) -> dict[str, T]:
+    """Return values by their names; those of a name that repeats are numbered."""
+    named = {}
     counts = Counter()
-    for name, value in named:
+    for value in values:
+        name = name_of(value)
         counts[name] += 1
-        unique = name if counts[name] == 1 else f"{name} ({counts[name]})"
-        values[unique] = value
-    return values
+        if counts[name] > 1:
+            name = f"{name} ({counts[name]})"
+        named[name] = value
+    return named
 
 
 def line_styles(count: int) -> list[Look]:

@@ -218,7 +218,7 @@ class WorstCaseDisplay(Display):
         # Columns are the features only if no step of a pipeline transforms them.
         transforms = hasattr(getattr(estimator, "best_estimator_", estimator), "steps")
         if feature_names is None and hasattr(X, "columns") and not transforms:
-            feature_names = [str(name) for name in X.columns]
+            feature_names = X.columns
         shown = contents(
             distribution, positive, feature_names, max_points, random_state
         )

@@ -301,9 +301,8 @@ def test_results_are_printed_and_returned(model):
     pytest.importorskip("pandas")
     X, y = rows(seed=1)
     shift = measure_shift(model, X, y, X + 1.0, y, random_state=0)
-    assert (
-        "more than chance explains" in str(shift) and "<table>" in shift._repr_html_()
-    )
+    assert "more than chance explains" in str(shift)
+    assert "more than chance explains" in shift._repr_html_()
     assert list(shift.to_frame().columns) == ["name", "distance", "by_chance", "size"]
     assert (
         shift.to_dict()["moved"] == shift.moved and len(shift.to_dict()["columns"]) == 3
