@@ -11,18 +11,16 @@ import lzma
 import os
 import signal
 from pathlib import Path
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from inside import interrupt_in, set_sizes  # noqa: F401  # fixtures
+from inside import clock, count_calls, interrupt_in, set_sizes  # noqa: F401  # fixtures
 from sklearn.datasets import load_iris, make_classification
 from sklearn.preprocessing import StandardScaler
 from thorough import LONG, covering
 
-import drsvm.utils.clock
 from drsvm.utils import following
 
 # A shell lets commands in the background ignore Ctrl-C, and tests of interrupts inherit
@@ -152,17 +150,6 @@ def read_optima(path):
             )
             for row in csv.DictReader(file)
         }
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Return a clock whose attribute `now` is the time."""
-    hand = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(
-        drsvm.utils.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now)
-    )
-    monkeypatch.setattr(drsvm.utils.clock, "pauses", drsvm.utils.clock.Pauses())
-    return hand
 
 
 @pytest.fixture

@@ -2,8 +2,11 @@
 
 import itertools
 from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
+
+from drsvm.utils import clock as clock_of_limits
 
 # Numbers that decide which way the package takes; where a function returns the number,
 # it is replaced. A test sets them so that few rows take the way of many.
@@ -60,7 +63,7 @@ SIZES = {
     "worthwhile": "drsvm.utils.parallel:WORTHWHILE",
 }
 
-# Where tests let Ctrl-C come
+# Where tests let Ctrl-C come, or count calls
 PLACES = {
     "compiled steps": "drsvm.compiled.small_interior_point:run",
     "prediction": "drsvm.engines:CpuEngine.predict",
@@ -94,6 +97,35 @@ def set_sizes(monkeypatch):
                 monkeypatch.setattr(owner, name, value)
 
     return set_all
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock whose attribute `now` is the time."""
+    hand = SimpleNamespace(now=100.0)
+    time = SimpleNamespace(perf_counter=lambda: hand.now)
+    monkeypatch.setattr(clock_of_limits, "time", time)
+    monkeypatch.setattr(clock_of_limits, "pauses", clock_of_limits.Pauses())
+    return hand
+
+
+@pytest.fixture
+def count_calls(monkeypatch):
+    """Return a function that returns a list, which receives the arguments of calls."""
+
+    def prepare(place):
+        owner, name = owner_and_name(PLACES[place])
+        genuine = getattr(owner, name)
+        calls = []
+
+        def counted(*arguments, **options):
+            calls.append(arguments)
+            return genuine(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, counted)
+        return calls
+
+    return prepare
 
 
 @pytest.fixture

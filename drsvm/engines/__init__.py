@@ -20,8 +20,15 @@ register(("cupy", "cupyx"), "gpu", "drsvm.engines.gpu.gpu_backend", "GpuBackend"
 
 # For other folders and for tests
 if TYPE_CHECKING:
-    from drsvm.engines.cpu import CpuEngine, WorkingSetEngine, engine_for, room_for
+    from drsvm.engines.cpu import (
+        CpuEngine,
+        WorkingSetEngine,
+        engine_for,
+        is_wide,
+        room_for,
+    )
     from drsvm.engines.dask.dask_backend import DaskBackend
+    from drsvm.engines.dask.dask_coordinator import DaskChannel, DaskCoordinator
     from drsvm.engines.matrices import (
         DENSE_FROM,
         BlasMatrices,
@@ -34,8 +41,9 @@ if TYPE_CHECKING:
     from drsvm.engines.newton_matrix import Curvature, Scaling
 else:
     _NAMES = {
-        ".cpu": "CpuEngine WorkingSetEngine engine_for room_for",
+        ".cpu": "CpuEngine WorkingSetEngine engine_for is_wide room_for",
         ".dask.dask_backend": "DaskBackend",
+        ".dask.dask_coordinator": "DaskChannel DaskCoordinator",
         ".matrices": "BlasMatrices DENSE_FROM OwnMatrices SharedMatrix WideRows "
         "in_fastest_form matrices_for",
         ".newton_matrix": "Curvature Scaling",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from drsvm.problem.risk import (
         by_row,
         losses,
+        smallest_best_price,
         typical_flip_cost,
         worst_case_error,
         worst_case_hinge,
@@ -64,7 +65,8 @@ else:
         ".norms": "L2 Norm euclidean norm_for",
         ".problem": "PARAMETERS",
         ".result": "Results",
-        ".risk": "by_row losses typical_flip_cost worst_case_error worst_case_hinge",
+        ".risk": "by_row losses smallest_best_price typical_flip_cost "
+        "worst_case_error worst_case_hinge",
         ".row_sums": "column_moments flip_costs_of_classes flips_pay "
         "gradient_of_classes gradient_variances masses_by_flip_cost "
         "masses_of_classes range_of_decisions typical_row_norm",

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         can_leave_out,
         decisions_without,
     )
+    from drsvm.solvers.loop import Incumbent
     from drsvm.solvers.many import solve_many as solve_many
     from drsvm.solvers.paper.admm.gs_admm import Admm as Admm
     from drsvm.solvers.paper.federated.federated_solver import Federated as Federated
@@ -54,7 +55,13 @@ if TYPE_CHECKING:
     from drsvm.solvers.path.radius_max import radius_max as radius_max
     from drsvm.solvers.path.radius_path import RadiusPath as RadiusPath
     from drsvm.solvers.path.radius_path import radius_path as radius_path
-    from drsvm.solvers.selection import choose
+    from drsvm.solvers.selection import (
+        choose,
+        epoch_seconds,
+        interior_point_pays,
+        interior_point_seconds,
+        system_size,
+    )
     from drsvm.solvers.selection import make_solver as make_solver
     from drsvm.solvers.selection import solver_names as solver_names
     from drsvm.solvers.tiny_weights import without_rounding
@@ -84,7 +91,9 @@ else:
         ".leave_one_out": "MAX_FEATURES can_leave_out decisions_without",
         ".paper.proximal_steps": "Pieces",
         ".path.radius_max": "is_useful",
-        ".selection": "choose",
+        ".loop": "Incumbent",
+        ".selection": "choose epoch_seconds interior_point_pays "
+        "interior_point_seconds system_size",
         ".tiny_weights": "without_rounding",
     }
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _INTERNAL)

@@ -9,7 +9,12 @@ if TYPE_CHECKING:
     from drsvm.utils.clock import Stopwatch, TimeLimit, paused
     from drsvm.utils.compensated_sums import compensated_transposed_dot
     from drsvm.utils.messages import Message, Parameter, number
-    from drsvm.utils.parallel import threads_limited
+    from drsvm.utils.parallel import (
+        available_cores,
+        row_blocks,
+        spare_cores,
+        threads_limited,
+    )
     from drsvm.utils.progress import (
         capture_progress,
         duration,
@@ -23,7 +28,7 @@ else:
         ".clock": "Stopwatch TimeLimit paused",
         ".compensated_sums": "compensated_transposed_dot",
         ".messages": "Message Parameter number",
-        ".parallel": "threads_limited",
+        ".parallel": "available_cores row_blocks spare_cores threads_limited",
         ".progress": "capture_progress duration following report_progress stage",
         ".writing": "ends_soon write_files",
     }

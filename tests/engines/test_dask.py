@@ -17,8 +17,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
-from drsvm.engines import DaskBackend
-from drsvm.engines.dask import dask_coordinator as dask_coordinator  # noqa: E402
+from drsvm.engines import DaskBackend, DaskChannel, DaskCoordinator
 from drsvm.engines.dask import dask_worker as dask_worker  # noqa: E402
 from tests.cluster import BALL, CUTS, D, N, both, new_cluster, on_cluster, samples  # noqa: E402
 
@@ -216,8 +215,8 @@ def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
     X, y = samples(n)
     sent = []
     received = []
-    channel = dask_coordinator.DaskChannel
-    coordinator = dask_coordinator.DaskCoordinator
+    channel = DaskChannel
+    coordinator = DaskCoordinator
     send = channel.send
     receive = channel.receive
     results_of = coordinator._results

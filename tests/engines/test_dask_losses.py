@@ -13,7 +13,6 @@ from drsvm.problem import RowsLost
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
-from drsvm.engines.dask import dask_coordinator as dask_coordinator  # noqa: E402
 from tests.cluster import BALL, D, N, both, new_cluster, samples  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster

@@ -24,7 +24,6 @@ from drsvm import (
     worst_case_risk,
 )
 from drsvm.engines.gpu import GpuError, cupy
-from drsvm.engines.gpu import gpu_rows as gpu_rows
 from drsvm.problem import (
     ForGpu,
     Laplacian,

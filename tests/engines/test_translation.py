@@ -15,7 +15,7 @@ from drsvm import WassersteinKernelSVC, WassersteinSVC
 from drsvm.compiled import interior_point_sample as interior_point
 from drsvm.compiled.interior_point_passes import Step
 from drsvm.compiled.interior_point_sample import Tile
-from drsvm.engines.gpu import device, samples_source
+from drsvm.engines.gpu import GpuError, cupy, samples_source
 
 LOOP = """
 #define __device__
@@ -168,8 +168,8 @@ def run_in_python(module, name, tile, step, arrays, numbers, n_sums):
 
 def test_a_missing_card_is_explained():
     try:
-        device.cupy()
-    except device.GpuError:
+        cupy()
+    except GpuError:
         pass
     else:
         pytest.skip("there is a GPU")
@@ -179,8 +179,6 @@ def test_a_missing_card_is_explained():
         WassersteinSVC(threshold="optimum"),
         WassersteinKernelSVC(threshold="optimum"),
     ):
-        with pytest.raises(
-            device.GpuError, match=r"install CuPy .* or use engine='cpu'"
-        ):
+        with pytest.raises(GpuError, match=r"install CuPy .* or use engine='cpu'"):
             estimator.set_params(engine="gpu").fit(X, y)
         assert estimator.set_params(engine="cpu").fit(X, y).gap_ <= 1e-4

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from drsvm import Problem, solve
 from drsvm.problem import typical_row_norm
-from drsvm.utils import parallel
+from drsvm.utils import row_blocks
 
 X = np.array(
     [
@@ -272,7 +272,7 @@ def test_dense_and_sparse_agree(problem, data):
 def test_rows_are_processed_in_blocks(set_sizes, container):
     reference = Problem(X, Y, norm=1)
     set_sizes(block_bytes=48)
-    assert len(list(parallel.row_blocks(X))) == 3
+    assert len(list(row_blocks(X))) == 3
     assert_same_problem(Problem(container(X), Y, norm=1), reference)
     spoilt = X.copy()
     spoilt[3, 1] = -np.inf

@@ -7,7 +7,7 @@ from joblib import Parallel, delayed
 
 from drsvm import Problem, Status, solve
 from drsvm.solvers import solve_many
-from drsvm.utils import parallel
+from drsvm.utils import available_cores, spare_cores
 
 RADII = np.geomspace(0.3, 0.01, 9)
 
@@ -68,7 +68,7 @@ def test_an_interrupt_ends_all(interrupt_in):
 
 @pytest.mark.parametrize("prefer", ["threads", "processes"])
 def test_a_worker_of_joblib_has_one_thread(prefer):
-    assert parallel.spare_cores() == parallel.available_cores()
+    assert spare_cores() == available_cores()
     assert Parallel(n_jobs=2, prefer=prefer)(
-        delayed(parallel.spare_cores)() for _ in range(2)
+        delayed(spare_cores)() for _ in range(2)
     ) == [1, 1]

@@ -5,9 +5,14 @@ import math
 import pytest
 from instances import sparse_problem, well_conditioned_instance
 
-import drsvm.solvers.selection as selection
 from drsvm import radius_path, solve
-from drsvm.solvers import choose
+from drsvm.solvers import (
+    choose,
+    epoch_seconds,
+    interior_point_pays,
+    interior_point_seconds,
+    system_size,
+)
 
 
 def test_auto_picks_the_interior_point():
@@ -38,18 +43,18 @@ def test_the_interior_point_is_avoided_if_its_matrix_exceeds_memory(set_sizes):
     problem = well_conditioned_instance(0, 30, 3)
     set_sizes(memory=100.0)
     assert choose(problem) == "dual-coordinate"
-    assert not selection.interior_point_pays(problem)
+    assert not interior_point_pays(problem)
 
 
 def test_the_size_of_the_matrix_is_that_of_the_features_or_of_few_rows():
-    assert selection.system_size(sparse_problem(100, 200_000)) == 100
-    assert selection.system_size(sparse_problem(20, 1000)) == 1000
-    assert selection.system_size(sparse_problem(9_000, 20)) == 20
+    assert system_size(sparse_problem(100, 200_000)) == 100
+    assert system_size(sparse_problem(20, 1000)) == 1000
+    assert system_size(sparse_problem(9_000, 20)) == 20
 
 
 def test_the_cost_of_an_iteration_grows_with_its_work():
     """Twice the rows, features or entries never cost less, and a Gram matrix counts if there is one."""
-    seconds = selection.interior_point_seconds
+    seconds = interior_point_seconds
     for small, large in [
         ((1000, 100), (2000, 100)),
         ((1000, 100), (1000, 200)),
@@ -64,7 +69,7 @@ def test_the_cost_of_an_iteration_grows_with_its_work():
     # A factorisation of 2,000³/3 multiplications takes far longer than passes over few
     # entries.
     many = sparse_problem(2000, 2000, 4)
-    assert seconds(many) > 100 * selection.epoch_seconds(many)
+    assert seconds(many) > 100 * epoch_seconds(many)
 
 
 def test_a_path_follows_the_same_rule(set_sizes):

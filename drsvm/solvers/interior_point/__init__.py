@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         newton_system,
         solve_system,
     )
-    from drsvm.solvers.interior_point.small import SmallState
+    from drsvm.solvers.interior_point.small import SmallState, is_small
     from drsvm.solvers.interior_point.starts import (
         SUBSET,
         cold_starts,
@@ -46,7 +46,7 @@ else:
     _NAMES = {
         ".cones": "cone_at",
         ".newton": "TallSystem WideSystem newton_system solve_system",
-        ".small": "SmallState",
+        ".small": "SmallState is_small",
         ".starts": "SUBSET cold_starts rows_to_begin_with start_at",
         ".state": "InteriorPointState",
         ".working_set": "Estimate WorkingSetRun WorkingSetState pieces_at",

@@ -121,26 +121,17 @@ def test_other_norms_are_rejected():
         solve(Problem(X, y, norm=2), "feature-working-set")
 
 
-@pytest.mark.parametrize("n_features", [20, 3000])
-def test_ctrl_c_in_a_round_keeps_the_round(monkeypatch, n_features):
-    import drsvm.solvers.dual_coordinate.feature_working_set as module
-
-    def interrupted(problem, *arguments, **options):
-        result = genuine(problem, *arguments, **{**options, "max_iter": 8})
-        object.__setattr__(result, "status", Status.INTERRUPTED)
-        return result
-
-    genuine = module.run
-    monkeypatch.setattr(module, "run", interrupted)
+@pytest.mark.parametrize(("n_features", "call"), [(20, 2), (3000, 1)])
+def test_ctrl_c_in_a_round_keeps_the_round(interrupt_in, n_features, call):
+    interrupt_in("compiled steps", call)
     result = solve(
         wordy_problem(7, 0.3).on_features(np.arange(n_features)), "feature-working-set"
     )
     assert result.status is Status.INTERRUPTED and result.gap < 0.1
 
 
-def test_rounds_that_add_too_many_features_give_way_to_epochs(set_sizes, monkeypatch):
-    set_sizes(few_features=5, explored_share=0.5)
-    monkeypatch.setattr("drsvm.solvers.fallback.can_take_over", lambda problem: False)
+def test_rounds_that_add_too_many_features_give_way_to_epochs(set_sizes):
+    set_sizes(few_features=5, explored_share=0.5, memory=1.0)
     result = solve(
         wordy_problem(8, 0.1, flip_cost=math.inf),
         "feature-working-set",

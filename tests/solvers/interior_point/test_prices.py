@@ -9,8 +9,8 @@ from problems import NORMS
 from scipy import sparse
 from thorough import unless_long
 
-import drsvm.engines.cpu as cpu
 from drsvm import Problem, radius_max, radius_path, solve
+from drsvm.engines import is_wide
 from drsvm.problem import offset_of_far_columns
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -127,7 +127,7 @@ def test_optima_with_more_features_than_rows(first, set_sizes):
         problem = priced_instance(
             seed, (4, 15), (30, 60), radius=float(np.resize([0.01, 0.1, 1.0], 60)[seed])
         )
-        assert cpu.is_wide(problem)
+        assert is_wide(problem)
         check_against_conic(problem)
 
 

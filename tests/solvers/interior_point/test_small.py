@@ -13,7 +13,7 @@ from thorough import for_each, unless_long
 from drsvm import Problem, Status, solve
 from drsvm.compiled import small_interior_point as small_run
 from drsvm.solvers import InteriorPoint, check_limits
-from drsvm.solvers.interior_point import SmallState, newton, small
+from drsvm.solvers.interior_point import SmallState, is_small, newton
 
 ROWS = 150
 FEATURES = 6
@@ -27,17 +27,6 @@ def both_roads(problem, **options):
         solve(problem, "interior-point", compiled_steps=compiled, **options)
         for compiled in (True, False)
     )
-
-
-@pytest.fixture
-def calls(monkeypatch):
-    """Count the compiled calls."""
-    run = small_run.run
-    calls = []
-    monkeypatch.setattr(
-        small_run, "run", lambda *arguments: calls.append(1) or run(*arguments)
-    )
-    return calls
 
 
 @for_each(
@@ -59,7 +48,7 @@ def calls(monkeypatch):
     ],
 )
 def test_the_steps_are_the_same(
-    calls, norm, radius, l2, fit_intercept, flip_cost, prices, form
+    count_calls, norm, radius, l2, fit_intercept, flip_cost, prices, form
 ):
     parameters = {
         "radius": radius,
@@ -72,6 +61,7 @@ def test_the_steps_are_the_same(
         parameters["intercept_cost"] = 2.0
     problem = well_conditioned_instance(3, ROWS, FEATURES, norm=norm, **parameters)
     problem = problem.on_rows(form(problem.X))
+    calls = count_calls("compiled steps")
     compiled, ordinary = both_roads(
         problem, max_iter=6, callback=lambda progress: False
     )
@@ -164,9 +154,9 @@ def test_runs_in_the_memory_of_others_are_the_same(set_sizes):
 
 
 def test_many_rows_or_features_or_views_are_not_small():
-    assert small.is_small(well_conditioned_instance(0, 50, 3))
-    assert not small.is_small(well_conditioned_instance(0, 50, 500))
-    assert not small.is_small(well_conditioned_instance(0, 20_000, 2))
+    assert is_small(well_conditioned_instance(0, 50, 3))
+    assert not is_small(well_conditioned_instance(0, 50, 500))
+    assert not is_small(well_conditioned_instance(0, 20_000, 2))
 
 
 def test_steps_that_lead_nowhere_end_the_run(monkeypatch):

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from problems import NORMS, best_constant, optimum, problems, random_rows
 from scipy import sparse
 from thorough import examples, for_each
 
-from drsvm import Problem, Status, radius_max, radius_path, solve
+from drsvm import Problem, radius_max, radius_path
 from drsvm.solvers import is_useful
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -162,11 +161,8 @@ def test_a_radius_is_called_useful_only_if_a_constant_classifier_is_worse(proble
         assert optimum(problem, problem.radius) < best_constant(problem)
 
 
-def test_an_interrupt_is_passed_on(monkeypatch):
+def test_an_interrupt_is_passed_on(interrupt_in):
     problem = Problem(np.eye(4), [1, -1, 1, -1], fit_intercept=True)
-    interrupted = replace(solve(problem), status=Status.INTERRUPTED)
-    monkeypatch.setattr(
-        "drsvm.solvers.path.radius_max.solve", lambda *_, **__: interrupted
-    )
+    interrupt_in("compiled steps")
     with pytest.raises(KeyboardInterrupt):
         is_useful(problem, 0.1)

@@ -14,7 +14,6 @@ from thorough import examples, for_each, unless_long
 from drsvm import Problem, Status, solve
 from drsvm.compiled import admm as kernel
 from drsvm.solvers.paper.admm import Accelerated, Subproblem
-from drsvm.solvers.paper.admm import subproblem as module
 
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}  # for each norm q of the weights
 TOL = 1e-4
@@ -371,13 +370,9 @@ def test_the_gram_matrix_is_that_around_the_mean(container, fit_intercept):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_the_gram_matrix_may_be_computed_in_parts(monkeypatch, container):
+def test_the_gram_matrix_may_be_computed_in_parts(set_sizes, container):
     problem = well_conditioned_instance(7, 50, 4)
     rows = Subproblem(Problem(container(problem.X), problem.signs), 1.7, "exact")
     whole, _ = rows.gram()
-    monkeypatch.setattr(
-        module,
-        "row_blocks",
-        lambda X: [slice(first, first + 7) for first in range(0, 50, 7)],
-    )
+    set_sizes(block_bytes=7 * 4 * 8)  # seven rows
     np.testing.assert_allclose(rows.gram()[0], whole, rtol=1e-12, atol=1e-14)

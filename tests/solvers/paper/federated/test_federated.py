@@ -111,22 +111,26 @@ class Lost(ChannelHere):
         return super().receive(seconds)
 
 
-def solve_over(kind, monkeypatch, problem, cuts, **settings):
+def solve_over(kind, problem, cuts, **settings):
     """Solve a sharded problem.
 
     Return the result, and the channel of a given kind that it used.
     """
     channels = []
-    monkeypatch.setattr(
-        ShardsHere, "channel", lambda self: channels.append(kind(self)) or channels[-1]
-    )
-    return solve(sharded(problem, cuts), "federated", tol=TOL, **settings), channels[0]
+
+    class Shards(ShardsHere):
+        def channel(self):
+            channels.append(kind(self))
+            return channels[-1]
+
+    there = sharded(problem, cuts, Shards)
+    return solve(there, "federated", tol=TOL, **settings), channels[0]
 
 
 @for_each(kind=[Late, Lost], norm=[2, math.inf])
-def test_groups_that_are_late_or_lost(monkeypatch, norm, kind):
+def test_groups_that_are_late_or_lost(norm, kind):
     problem = text_problem(norm)
-    result, channel = solve_over(kind, monkeypatch, problem, [200, 400])
+    result, channel = solve_over(kind, problem, [200, 400])
     check_bounds(result, problem)
     assert channel.calls > 20
 
@@ -180,14 +184,12 @@ class Unsteady(Clocked):
     "norm", [2, math.inf, pytest.param(1, marks=pytest.mark.thorough)]
 )
 def test_a_slow_group_does_not_set_the_pace_unless_late_proposals_do_harm(
-    monkeypatch, norm
+    norm,
 ):
     problem = text_problem(norm)
     cuts = [150, 300, 450]
-    result, channel = solve_over(OneSlow, monkeypatch, problem, cuts)
-    waiting, patient = solve_over(
-        OneSlow, monkeypatch, problem, cuts, patience=math.inf
-    )
+    result, channel = solve_over(OneSlow, problem, cuts)
+    waiting, patient = solve_over(OneSlow, problem, cuts, patience=math.inf)
     if norm == 1:  # every round waits for all
         assert result.n_iter == waiting.n_iter and channel.now == pytest.approx(
             patient.now
@@ -197,11 +199,9 @@ def test_a_slow_group_does_not_set_the_pace_unless_late_proposals_do_harm(
 
 
 @for_each(cuts=[[300], [150, 300, 450]], norm=NORMS)
-def test_no_bound_is_false_if_speeds_change(monkeypatch, norm, cuts):
+def test_no_bound_is_false_if_speeds_change(norm, cuts):
     problem = text_problem(norm)
-    check_bounds(
-        solve_over(Unsteady, monkeypatch, problem, cuts, max_iter=200)[0], problem
-    )
+    check_bounds(solve_over(Unsteady, problem, cuts, max_iter=200)[0], problem)
 
 
 def test_rows_at_a_bound_stay_exactly_there():
