@@ -8,6 +8,9 @@ the population. `model_layers`, `decision_values` and `class_codes` read a given
 New data: `explanation` of single rows with `column_sources`; `shift` of rows by the
 `movement` of their signed distances (`audit_sample`) and by `column_shifts`; `batches`.
 
+Rows with labels: `performance`, with `intervals` of its figures; `precision` tells
+which decision values are noise.
+
 Labels to check: `label_issues`, from the `label_scores` of classifiers in folds.
 """
 
@@ -24,6 +27,13 @@ if TYPE_CHECKING:
     from drsvm.audit.decision_values import decision_functions
     from drsvm.audit.explanation import Explanation as Explanation
     from drsvm.audit.explanation import explain as explain
+    from drsvm.audit.intervals import (
+        Z,
+        auc_interval,
+        lead_in_rates,
+        mean_interval,
+        rate_interval,
+    )
     from drsvm.audit.label_issues import find_label_issues as find_label_issues
     from drsvm.audit.label_issues import robust_classifier
     from drsvm.audit.label_scores import LabelIssues as LabelIssues
@@ -35,6 +45,13 @@ if TYPE_CHECKING:
         transformed,
     )
     from drsvm.audit.movement import Pooled, by_chance, expected_errors
+    from drsvm.audit.performance import by_class, compared, leads, scores, summary
+    from drsvm.audit.precision import (
+        are_noise,
+        column_deviations,
+        resolution,
+        weights_that_count,
+    )
     from drsvm.audit.shift import Shift as Shift
     from drsvm.audit.shift import measure_shift as measure_shift
     from drsvm.audit.worst_case import DEFAULT_BALL
@@ -60,10 +77,13 @@ else:
         ".column_shifts": "summaries",
         ".confidence": "band limits_of_means",
         ".decision_values": "decision_functions",
+        ".intervals": "Z auc_interval lead_in_rates mean_interval rate_interval",
         ".label_issues": "robust_classifier",
         ".label_scores": "flagged judge",
         ".model_layers": "final_classifier last_step threshold_around transformed",
         ".movement": "Pooled by_chance expected_errors",
+        ".performance": "by_class compared leads scores summary",
+        ".precision": "are_noise column_deviations resolution weights_that_count",
         ".worst_case": "DEFAULT_BALL",
     }
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _INTERNAL)

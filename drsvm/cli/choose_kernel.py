@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 
 from drsvm import Problem
+from drsvm.audit.intervals import lead_in_auc
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import KernelChoice, Settings
 from drsvm.cli.training_rows import Parts
 from drsvm.defaults.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
-from drsvm.estimators.scores import auc_parts, lead_in_auc
+from drsvm.defaults.roc_auc import auc_parts
 from drsvm.problem.sampling import draw_rows
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit

@@ -18,12 +18,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
+from drsvm.audit.performance import scores
 from drsvm.cli.choose_kernel import choose_kernel
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import KernelChoice, Settings
 from drsvm.cli.training_rows import Parts, Prepared, costs_and_signs, prepare, rows_of
 from drsvm.defaults.prices import flip_costs_of_rows
-from drsvm.estimators.scores import scores
 from drsvm.persistence.audits import MOST_ROWS, Audit, sample_of
 from drsvm.persistence.model_files import SavedModel
 from drsvm.persistence.model_files import save as save_model

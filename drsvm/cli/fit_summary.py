@@ -8,10 +8,10 @@ import numpy as np
 from rich.text import Text
 
 import drsvm
+from drsvm.audit import performance, precision
 from drsvm.audit.model_layers import trained_parameters
 from drsvm.cli.fit_and_test import Fitted, Trained
 from drsvm.cli.screen import Payload, exit_code
-from drsvm.estimators import scores as figures
 from drsvm.problem.result import Result
 from drsvm.report.column_importances import column_importances
 from drsvm.report.inputs import certificate_of, results_of
@@ -41,7 +41,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
     if len(results) > 1:
         positive = list(classes)
     accuracies = [(result.gap, result.tol) for result in results]
-    constant = figures.are_noise(decisions, accuracies)
+    constant = precision.are_noise(decisions, accuracies)
     n_features = int(classifier.n_features_in_)
     n_scaled = int(sum(prepared.scaled(standardise)))
     # The radius as a shift of the features: with a kernel it is another one.
@@ -71,7 +71,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         },
         "certificates": list(map(_certificate, results, positive, constant)),
         "proven": exit_code(str(result.status) for result in results) == 0,
-        "train": figures.scores(decisions, parts.y, classifier.classes_),
+        "train": performance.scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
         "alternatives": alternatives,
@@ -122,11 +122,11 @@ def _weights(model: Fitted, results: list[Result], constant: list[bool]) -> Payl
     Those of constant classifiers do not count.
     """
     coef = model.parts.side * model.classifier.coef_
-    deviations = figures.column_deviations(model.prepared.X)
+    deviations = precision.column_deviations(model.prepared.X)
     counts = np.zeros(len(deviations), dtype=bool)
     for result, is_constant in zip(results, constant, strict=True):
         if not is_constant:
-            counts |= figures.weights_that_count(result, deviations)
+            counts |= precision.weights_that_count(result, deviations)
     largest = {}
     if len(coef) == 1:
         order = np.argsort(-np.abs(coef[0]))
@@ -278,19 +278,19 @@ def _figures(payload: Payload) -> dict[str, str]:
     tested = payload["test"]
     held_out = payload["held_out"]
     train = payload["train"]
-    summary = figures.summary(train)
+    summary = performance.summary(train)
     if tested is None:
         optimistic = f"{summary}, on the training rows, so optimistic"
-        return {"training": "\n".join([optimistic, *figures.by_class(train)])}
+        return {"training": "\n".join([optimistic, *performance.by_class(train)])}
     how = "of the test file"
-    condition = figures.IF_NEW
+    condition = performance.IF_NEW
     if held_out:
         how = f"held out; trained on the other {held_out['trained_on']:,}"
         condition = ""
     lines = [
-        f"{figures.summary(tested)}, {how}",
-        figures.interval_line(tested, condition),
-        *figures.by_class(tested),
+        f"{performance.summary(tested)}, {how}",
+        performance.interval_line(tested, condition),
+        *performance.by_class(tested),
     ]
     return {"test": "\n".join(lines), "training": summary}
 

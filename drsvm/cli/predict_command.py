@@ -117,7 +117,7 @@ def predict(
 
 
 def _text(payload: Payload, legend: list[str]) -> str:
-    from drsvm.estimators.scores import IF_NEW, by_class, interval_line, summary
+    from drsvm.audit.performance import IF_NEW, by_class, interval_line, summary
 
     counts = payload["predicted"].items()
     predicted = ", ".join(f"{label} ({count:,})" for label, count in counts)

@@ -6,12 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from drsvm.audit.explanation import explain
+from drsvm.audit.performance import scores
+from drsvm.audit.precision import are_noise
 from drsvm.cli.class_labels import labels_for, unknown_label
 from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload
 from drsvm.cli.training_rows import rows_of
-from drsvm.estimators.scores import are_noise, predictions, scores
+from drsvm.estimators.scores import predictions
 from drsvm.persistence.model_files import SavedModel
 from drsvm.tables import Dataset
 from drsvm.tables.notes import what_is_new, what_was_clipped

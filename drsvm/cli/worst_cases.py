@@ -7,13 +7,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 
+from drsvm.audit import performance
 from drsvm.audit.model_layers import trained_parameters
 from drsvm.audit.worst_case import worst_case_risk
 from drsvm.cli.class_labels import label_called
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import Settings, costs_of_classes
-from drsvm.estimators import scores
 
 # What is also shown of each of several classes against the rest
 BY_CLASS = ("risk", "error")
@@ -143,8 +143,8 @@ def figures(models: dict[str, Pipeline], X, y: np.ndarray, are_new: bool) -> Pay
     if are_new and decisions:
         lead = {}
         for name, each in decisions.items():
-            lead[name] = scores.leads(own, each, y, classes)
-    return {"scores": scores.scores(own, y, classes, new_rows=True), "leads": lead}
+            lead[name] = performance.leads(own, each, y, classes)
+    return {"scores": performance.scores(own, y, classes, new_rows=True), "leads": lead}
 
 
 def title(classifier, payload: Payload) -> str:
@@ -164,13 +164,16 @@ def title(classifier, payload: Payload) -> str:
 def lines_of_figures(figures: Payload) -> list[str]:
     """Return the scores as text, and the comparison with the others."""
     own = figures["scores"]
-    lines = [scores.summary(own), scores.interval_line(own, scores.IF_NEW)]
+    lines = [
+        performance.summary(own),
+        performance.interval_line(own, performance.IF_NEW),
+    ]
     compared = []
-    for key, name in scores.SHORT_NAMES.items():
+    for key, name in performance.SHORT_NAMES.items():
         words = []
         for rival, lead in (figures["leads"] or {}).items():
             if lead[key]:
-                words.append(scores.compared(key, lead[key], rival))
+                words.append(performance.compared(key, lead[key], rival))
         if words:
             compared.append(f"  {name}: {', '.join(words)}")
     if compared:

@@ -10,15 +10,10 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from drsvm.audit.label_scores import LabelIssues
+from drsvm.audit.performance import leads, scores
+from drsvm.audit.precision import are_noise, column_deviations, weights_that_count
 from drsvm.audit.worst_case import worst_case_risk
 from drsvm.audit.worst_distribution import WorstCaseDistribution
-from drsvm.estimators.scores import (
-    are_noise,
-    column_deviations,
-    leads,
-    scores,
-    weights_that_count,
-)
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.report.column_importances import column_importances
 from drsvm.report.inputs import Figures, Material, certificate_of, results_of

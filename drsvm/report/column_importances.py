@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.inspection import permutation_importance
 
-from drsvm.estimators.scores import scores
+from drsvm.audit.performance import scores
 from drsvm.problem.kernel_functions import dense
 from drsvm.utils.annotations import Matrix
 

@@ -19,13 +19,13 @@ from drsvm.audit.label_issues import (
     robust_classifier,
 )
 from drsvm.audit.label_scores import LabelIssues
+from drsvm.audit.performance import scores
 from drsvm.audit.worst_distribution import (
     WorstCaseDistribution,
     worst_case_distribution,
 )
 from drsvm.estimators.kernel import WassersteinKernelSVC
 from drsvm.estimators.other_radii import fitted_at, radii_to_try
-from drsvm.estimators.scores import scores
 from drsvm.problem.result import Status
 from drsvm.problem.validation import check_weights
 from drsvm.report.analysis import Analysis

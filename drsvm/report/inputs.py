@@ -19,11 +19,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from drsvm.audit.model_layers import final_classifier, trained_parameters, transformed
+from drsvm.audit.performance import Figures
 from drsvm.defaults import one_vs_rest, prices
 from drsvm.estimators.clipped_scaler import ClippedScaler, clipped_cells
 from drsvm.estimators.kernel import WassersteinKernelSVC
 from drsvm.estimators.linear import WassersteinSVC
-from drsvm.estimators.scores import Figures
 from drsvm.estimators.search import WassersteinSVCCV
 from drsvm.problem.result import Result
 from drsvm.problem.validation import check_rows, check_that_labels_are_given

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import drsvm
-from drsvm.estimators.scores import compared
+from drsvm.audit.performance import compared
 from drsvm.plotting.style import short
 from drsvm.report.analysis import TREES, Analysis, useful_accuracy
 from drsvm.report.figures import POINTS

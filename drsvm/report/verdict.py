@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from drsvm.estimators.scores import Figures, column_deviations
+from drsvm.audit.performance import Figures
+from drsvm.audit.precision import column_deviations
 from drsvm.utils.annotations import Matrix
 
 # A shift below this many standard deviations of a typical column is negligible.

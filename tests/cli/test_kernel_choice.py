@@ -8,7 +8,7 @@ from cli_tables import write_csv
 from sklearn.datasets import dump_svmlight_file, make_circles
 
 from drsvm.cli import choose_kernel
-from drsvm.estimators.scores import auc_parts
+from drsvm.defaults.roc_auc import auc_parts
 from drsvm.persistence import load_metadata
 
 NAMES = ("across", "up", "noise")

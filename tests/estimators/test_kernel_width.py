@@ -9,9 +9,9 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
 
 from drsvm import WassersteinKernelSVC
+from drsvm.defaults.roc_auc import auc_parts, errors_ahead
 from drsvm.estimators import kernel_problems as kernel_problems
 from drsvm.estimators.kernel_problems import FACTORS, WIDTH, some_rows
-from drsvm.estimators.scores import auc_parts, errors_ahead
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,8 @@ from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 
 from drsvm import ClippedScaler, WassersteinSVC
-from drsvm.estimators.scores import leads, weights_that_count
+from drsvm.audit.performance import leads
+from drsvm.audit.precision import weights_that_count
 from drsvm.report import constant_label, make_report
 
 pytestmark = pytest.mark.usefixtures("no_plots")

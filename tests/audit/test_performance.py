@@ -15,18 +15,24 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, roc_auc_s
 from thorough import unless_long
 
 from drsvm import Problem, solve
-from drsvm.estimators import scores as figures
-from drsvm.estimators.scores import (
+from drsvm.audit import (
     Z,
     are_noise,
     auc_interval,
-    auc_parts,
     by_class,
+    column_deviations,
+    compared,
+    lead_in_rates,
     leads,
+    mean_interval,
     rate_interval,
+    resolution,
     scores,
     summary,
+    weights_that_count,
 )
+from drsvm.defaults.roc_auc import auc_parts
+from drsvm.estimators.scores import predictions
 
 TWO = np.array([0, 1])
 
@@ -79,7 +85,7 @@ def test_agreement_with_scikit_learn(seed, n_classes, n):
     # Rounded: some are equal
     decisions = np.round(random.normal(size=shape), random.integers(0, 3))
     found = scores(decisions, y, classes)
-    predicted = figures.predictions(decisions, classes)
+    predicted = predictions(decisions, classes)
     counts = confusion_matrix(y, predicted, labels=classes)
     assert [
         list(row.values()) for row in found["confusion"].values()
@@ -124,23 +130,23 @@ def test_small_weights_count_where_their_columns_are_large(two_of_eight, storage
         tol=1e-6,
     )
     # Together less than the root of the tolerance
-    tiny = 1e-7 / figures.column_deviations(storage(X))
+    tiny = 1e-7 / column_deviations(storage(X))
     result.weights[1:7] = tiny[1:7]
     result.weights[7] = 1e-5  # 2 standard deviations
-    counts = figures.weights_that_count(result, figures.column_deviations(storage(X)))
+    counts = weights_that_count(result, column_deviations(storage(X)))
     assert counts.tolist() == [True, *[False] * 6, True]
 
 
 def test_many_small_weights_count_together(two_of_eight):
     X, y = two_of_eight
     result = solve(Problem(X, y, radius=1e-3, fit_intercept=True), tol=1e-6)
-    result.weights[:] = 0.4 * figures.resolution(result.gap, result.tol)
-    counts = figures.weights_that_count(result, np.ones(8))
+    result.weights[:] = 0.4 * resolution(result.gap, result.tol)
+    counts = weights_that_count(result, np.ones(8))
     assert counts.sum() == 6  # two of them are below the resolution, three are not
     # A wider gap hides more.
-    assert [
-        figures.resolution(gap, 1e-6) for gap in (1e-9, 1e-5, 0.5)
-    ] == pytest.approx([1e-3, 1e-5**0.5, 0.5**0.5])
+    assert [resolution(gap, 1e-6) for gap in (1e-9, 1e-5, 0.5)] == pytest.approx(
+        [1e-3, 1e-5**0.5, 0.5**0.5]
+    )
 
 
 def test_decision_values_are_noise_if_they_hardly_differ():
@@ -209,12 +215,12 @@ def test_the_mean_of_rates_is_between_0_and_1_and_as_wide_as_that_of_one_rate_at
     rates = [(min(k, n) / n, n) for k, n in counts]
     shares = [share for share, _ in rates]
     limits = [rate_interval(*one) for one in rates]
-    low, high = figures.mean_interval(shares, limits)
+    low, high = mean_interval(shares, limits)
     assert (
         0 <= low <= np.mean(shares) <= high <= 1
         and high - low <= max(b - a for a, b in limits) + 1e-12
     )
-    assert figures.mean_interval(shares[:1], limits[:1]) == pytest.approx(limits[0])
+    assert mean_interval(shares[:1], limits[:1]) == pytest.approx(limits[0])
 
 
 @given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 30))
@@ -322,7 +328,7 @@ def test_leads_in_accuracy_by_hand():
         [up - down - half, up - down + half]
     )
     one, other = (
-        figures.lead_in_rates(*np.array(counts)[:, None])[1]
+        lead_in_rates(*np.array(counts)[:, None])[1]
         for counts in ((7, 0, 38), (0, 3, 12))
     )
     mean = (7 / 38 - 3 / 12) / 2
@@ -383,9 +389,7 @@ def test_training_rows_have_no_intervals_and_classes_without_rows_no_auc():
 )
 def test_leads_in_words(figure, lead, expected):
     assert (
-        figures.compared(
-            figure, {"difference": lead[0], "interval": list(lead[1:])}, "B"
-        )
+        compared(figure, {"difference": lead[0], "interval": list(lead[1:])}, "B")
         == expected
     )
 

@@ -1,0 +1,149 @@
+"""95 % intervals of figures on rows that are new to a classifier, and of leads in them.
+
+They hold for independent rows that all count the same, and for fixed classifiers: what
+other training rows would change is not in them.
+
+References
+----------
+Wilson, "Probable inference, the law of succession, and statistical inference", Journal
+of the American Statistical Association 1927: a rate.
+
+Zou and Donner, "Construction of confidence limits about effect measures: a general
+approach", Statistics in Medicine 2008: the mean of several rates (MOVER).
+
+Bonett and Price, "Adjusted Wald confidence interval for a difference of binomial
+proportions based on paired data", Journal of Educational and Behavioral Statistics
+2012: a lead in rates.
+
+DeLong, DeLong, Clarke-Pearson, "Comparing the areas under two or more correlated
+receiver operating characteristic curves: a nonparametric approach", Biometrics 1988.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from drsvm.defaults.roc_auc import MIN_VARIANCE
+
+LEVEL = 0.975  # of the quantiles for both ends: intervals of 95 %
+Z = float(ndtri(LEVEL))
+
+Interval: TypeAlias = tuple[float, float]
+Lead: TypeAlias = tuple[float, Interval]
+
+
+def rate_interval(share: float, n: float) -> Interval:
+    """Return Wilson's interval for a share of n rows.
+
+    They need not be a whole number, as those of scipy.stats must.
+    """
+    scale = 1 + Z**2 / n
+    centre = (share + Z**2 / (2 * n)) / scale
+    half = Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2) / scale
+    return max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share))
+
+
+def mean_interval(
+    values: Sequence[float] | np.ndarray, limits: list[Interval]
+) -> Interval:
+    """Return the interval for a mean of independent figures.
+
+    The distances to their limits add up as squares.
+    """
+    lows, highs = zip(*limits, strict=True)
+    mean = float(np.mean(values))
+    n = len(values)
+    return mean - math.dist(lows, values) / n, mean + math.dist(highs, values) / n
+
+
+def lead_in_rates(gains: np.ndarray, losses: np.ndarray, counts: np.ndarray) -> Lead:
+    """Return the mean over classes of a lead in the rate of correct rows.
+
+    Parameters
+    ----------
+    gains, losses : arrays of shape (n_classes,)
+        The number of rows that only the first classifier gets right, and that only
+        the second does.
+    counts : array of shape (n_classes,)
+        The number of rows. For the accuracy there is one class, which has all of them.
+
+    Returns
+    -------
+    tuple of float and Interval
+        The lead and its interval.
+    """
+    leads = (gains - losses) / counts
+    limits = list(map(_paired_interval, gains, losses, counts))
+    return float(np.mean(leads)), mean_interval(leads, limits)
+
+
+def _paired_interval(gains: int, losses: int, n: int) -> Interval:
+    """Return the interval of Bonett and Price, who add one gain and one loss."""
+    up = (gains + 1) / (n + 2)
+    down = (losses + 1) / (n + 2)
+    lead = up - down
+    half = Z * math.sqrt((up + down - lead**2) / (n + 2))
+    return max(-1.0, lead - half), min(1.0, lead + half)
+
+
+def auc_interval(parts: np.ndarray, codes: np.ndarray) -> Interval:
+    """Return the interval for a ROC AUC, of which rows have the `auc_parts`.
+
+    It is Wilson's, for as many rows as give a rate DeLong's variance. This number is at
+    least that of the rows of the smallest class, which is enough for every
+    distribution, and at most that of all rows: where hardly any pair is out of order,
+    DeLong's variance is close to 0 by chance.
+    """
+    area = min(float(parts.sum()), 1.0)
+    smallest = len(codes)
+    variance = 0.0
+    for code in np.unique(codes):
+        own = parts[codes == code]
+        smallest = min(smallest, len(own))
+        if len(own) > 1:
+            variance += 4 * len(own) * float(own.var(ddof=1))
+    n = 0.0
+    if smallest > 1 and variance > MIN_VARIANCE:
+        n = area * (1 - area) / variance
+    return rate_interval(area, min(max(n, smallest), len(codes)))
+
+
+def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> Lead:
+    """Return the lead in ROC AUC of one classifier over another, and its interval.
+
+    It has DeLong's covariances. A row per class on which the classifiers agree is
+    added, and Student's quantile is that of Welch: few rows prove little.
+
+    Parameters
+    ----------
+    first, second : arrays of shape (n,)
+        The `auc_parts` of the classifiers.
+    codes : array of shape (n,)
+        The classes of the rows.
+
+    Returns
+    -------
+    tuple of float and Interval
+        The lead and its interval.
+    """
+    lead = float(first.sum() - second.sum())
+    smallest = len(codes)
+    variance = 0.0
+    # Welch's number of degrees of freedom is variance² / errors.
+    errors = 0.0
+    for code in np.unique(codes):
+        own = 2 * (first - second)[codes == code]
+        n = len(own)
+        smallest = min(smallest, n)
+        own_variance = (n + 1) * float(np.append(own, 0.0).var(ddof=1))
+        variance += own_variance
+        errors += own_variance**2 / n
+    if variance < MIN_VARIANCE:
+        # No pair tells them apart: like rates that agree on all rows of the smallest
+        # class
+        return lead, _paired_interval(0, 0, smallest)
+    half = float(stdtrit(variance**2 / errors, LEVEL)) * math.sqrt(variance)
+    return lead, (max(-1.0, lead - half), min(1.0, lead + half))

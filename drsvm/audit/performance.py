@@ -1,0 +1,233 @@
+"""The figures that the command line and the report show, as numbers and in words.
+
+They say how well decision values agree with labels. On rows that are new to a
+classifier they have the `intervals`.
+"""
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from drsvm.audit.intervals import (
+    Lead,
+    auc_interval,
+    lead_in_auc,
+    lead_in_rates,
+    mean_interval,
+    rate_interval,
+)
+from drsvm.defaults.roc_auc import auc_parts
+from drsvm.estimators.scores import codes_of
+
+MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
+SHORT_NAMES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced",
+    "roc_auc": "ROC AUC",
+}
+IF_NEW = ", if the rows are new to the model"  # what the intervals of a file assume
+
+# What is shown, by name: numbers, None, or figures by class
+Figures: TypeAlias = dict[str, Any]
+
+
+def scores(
+    decisions: np.ndarray, y: np.ndarray, classes: np.ndarray, *, new_rows: bool = False
+) -> Figures:
+    """Return accuracy, ROC AUC, recall and precision per class, confusion matrix.
+
+    Parameters
+    ----------
+    decisions : array of shape (n,) or (n, n_classes)
+        Decision values.
+    y : array of shape (n,)
+        Labels. Some may not be among the classes.
+    classes : array of shape (n_classes,)
+        The classes of the classifier.
+    new_rows : bool, default=False
+        Whether the rows are new to the classifier, so that figures have intervals.
+        Others are optimistic, however many rows there are.
+
+    Returns
+    -------
+    dict
+        The figures; None for what does not exist.
+    """
+    n_classes = len(classes)
+    codes = _codes(y, classes)
+    known = codes < n_classes
+    pairs = n_classes * codes[known] + codes_of(decisions)[known]
+    counts = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
+    right = np.diag(counts)
+    actual = counts.sum(axis=1)
+    recalls = _ratios(right, actual)
+    precisions = _ratios(right, counts.sum(axis=0))
+    # The recalls of the classes that have rows
+    known_recalls = [recall for recall in recalls if recall is not None]
+    largest = int(np.argmax(actual))
+    accuracy = int(right.sum()) / len(y)
+    parts = auc_parts(decisions, codes)
+    names = classes.tolist()
+    found: Figures = {
+        "accuracy": accuracy,
+        "balanced_accuracy": float(np.mean(known_recalls)),
+        "roc_auc": None,
+        "rows": len(y),
+        "always": {
+            "label": names[largest],
+            "accuracy": int(actual[largest]) / len(y),
+        },
+    }
+    if parts is not None:
+        found["roc_auc"] = min(float(parts.sum()), 1.0)
+    if new_rows:
+        limits = list(map(rate_interval, known_recalls, actual[actual > 0].tolist()))
+        found["intervals"] = {
+            "accuracy": list(rate_interval(accuracy, len(y))),
+            "balanced_accuracy": list(mean_interval(known_recalls, limits)),
+            "roc_auc": None if parts is None else list(auc_interval(parts, codes)),
+        }
+    found["recall"] = dict(zip(names, recalls, strict=True))
+    found["precision"] = dict(zip(names, precisions, strict=True))
+    found["confusion"] = {}
+    for name, row in zip(names, counts.tolist(), strict=True):
+        found["confusion"][name] = dict(zip(names, row, strict=True))
+    return found
+
+
+def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the places of labels among the classes.
+
+    Other labels are one more class.
+    """
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return np.where(classes[codes] == y, codes, len(classes))
+
+
+def _ratios(parts: np.ndarray, wholes: np.ndarray) -> list[float | None]:
+    ratios = []
+    for part, whole in zip(parts.tolist(), wholes.tolist(), strict=True):
+        ratios.append(part / whole if whole else None)
+    return ratios
+
+
+def leads(
+    decisions: np.ndarray, others: np.ndarray, y: np.ndarray, classes: np.ndarray
+) -> Figures:
+    """Return by how much the figures of a classifier exceed those of another.
+
+    Parameters
+    ----------
+    decisions, others : arrays of shape (n,) or (n, n_classes)
+        The decision values of both on the same rows.
+    y, classes : arrays
+        Labels and classes, as for `scores`.
+
+    Returns
+    -------
+    dict
+        Differences and their intervals; None for what does not exist.
+    """
+    codes = _codes(y, classes)
+    right = codes_of(decisions) == codes
+    rival = codes_of(others) == codes
+    # By class, the last of which are the labels that are not among them
+    n = len(classes) + 1
+    gains = np.bincount(codes[right & ~rival], minlength=n)
+    losses = np.bincount(codes[rival & ~right], minlength=n)
+    counts = np.bincount(codes, minlength=n)
+    own = np.flatnonzero(counts[: len(classes)])
+    found: dict[str, Lead | None] = {
+        "accuracy": lead_in_rates(
+            gains.sum(keepdims=True),
+            losses.sum(keepdims=True),
+            counts.sum(keepdims=True),
+        ),
+        "balanced_accuracy": lead_in_rates(gains[own], losses[own], counts[own]),
+        "roc_auc": None,
+    }
+    first = auc_parts(decisions, codes)
+    second = auc_parts(others, codes)
+    if first is not None and second is not None:
+        found["roc_auc"] = lead_in_auc(first, second, codes)
+    shown: Figures = {}
+    for name, lead in found.items():
+        shown[name] = None
+        if lead is not None:
+            difference, interval = lead
+            shown[name] = {"difference": difference, "interval": list(interval)}
+    return shown
+
+
+def summary(found: Figures) -> str:
+    """Return the figures in one line, with the accuracy of a constant answer."""
+    always = found["always"]
+    auc = ""
+    if found["roc_auc"] is not None:
+        auc = f", ROC AUC {found['roc_auc']:.4f}"
+    return (
+        f"accuracy {found['accuracy']:.4f} (always {always['label']}: "
+        f"{always['accuracy']:.4f}), balanced {found['balanced_accuracy']:.4f}{auc} "
+        f"({found['rows']:,} rows)"
+    )
+
+
+def interval_line(found: Figures, condition: str = "") -> str:
+    """Return the intervals of these figures."""
+    limits = []
+    for key, name in SHORT_NAMES.items():
+        ends = found["intervals"][key]
+        if ends:
+            limits.append(f"{name} {ends[0]:.4f} to {ends[1]:.4f}")
+    return f"95\u202f% intervals{condition}: {', '.join(limits)}"
+
+
+def compared(figure: str, lead: Figures, rival: str) -> str:
+    """Return a lead in words, a loss as plainly as a gain.
+
+    There is none if the interval contains 0.
+    """
+    scale = 100
+    unit = " points"
+    digits = 1
+    if figure == "roc_auc":
+        scale = 1
+        unit = ""
+        digits = 3
+    value = scale * lead["difference"]
+    low = scale * lead["interval"][0]
+    high = scale * lead["interval"][1]
+    near, far = sorted((abs(low), abs(high)))
+    if low <= 0 <= high:
+        digits = max(digits, math.ceil(-math.log10(far)))
+        limits = f"{low:+.{digits}f} to {high:+.{digits}f}".replace("-", "−")
+        return f"no clear difference from {rival} (95\u202f%: {limits}{unit})"
+    digits = max(digits, math.ceil(-math.log10(near)))
+    way = "higher" if value > 0 else "lower"
+    return (
+        f"{abs(value):.{digits}f}{unit} {way} than {rival} "
+        f"(95\u202f%: {near:.{digits}f} to {far:.{digits}f})"
+    )
+
+
+def by_class(found: Figures) -> list[str]:
+    """Return a table of recall, precision and predictions, one line per class."""
+    confusion = found["confusion"]
+    if len(confusion) > MAX_CLASSES:
+        return []
+    predicted = [f"predicted {name}" for name in confusion]
+    table = [["label", "rows", "recall", "precision", *predicted]]
+    for name, row in confusion.items():
+        cells = [str(name), f"{sum(row.values()):,}"]
+        for ratio in (found["recall"][name], found["precision"][name]):
+            cells.append("-" if ratio is None else f"{ratio:.4f}")
+        for count in row.values():
+            cells.append(f"{count:,}")
+        table.append(cells)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = []
+    for label, *cells in table:
+        aligned = map(str.rjust, cells, widths[1:])
+        lines.append("  ".join([label.ljust(widths[0]), *aligned]))
+    return lines
