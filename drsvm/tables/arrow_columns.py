@@ -36,7 +36,7 @@ def is_text(column: Column) -> bool:
 
 
 def taken(table: Table, rows: np.ndarray) -> Table:
-    """Return rows of a table, without a copy if all of them are in order."""
+    """Return rows of a table or column, without a copy if all of them are in order."""
     if len(rows) == len(table) and (np.diff(rows) == 1).all():
         return table
     return table.take(rows)

@@ -9,12 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drsvm.tables.arrow_columns import (
     Table,
     as_texts,
     cleaned,
     columns_of,
     pyarrow_or_error,
+    taken,
     text_of,
 )
 from drsvm.tables.files import ARROW, OTHER_COLUMNS, compression_of, files_of, invalid
@@ -67,14 +70,16 @@ class TableFile:
         """Return columns with nulls for empty cells, and with the label as text."""
         return with_text(self.stored(names), label or "", empty)
 
-    def texts(self, names: list[str]) -> dict[str, list[str]]:
-        """Return columns as lists of texts, with "" for an empty cell."""
+    def texts(self, names: list[str], rows: np.ndarray) -> dict[str, list[str]]:
+        """Return some rows of columns as lists of texts, with "" for an empty cell."""
+        # A column that is named twice is read once.
+        names = list(dict.fromkeys(names))
         if not names:
             return {}
-        lists = {}
+        texts = {}
         for name, column in columns_of(self.stored(names)).items():
-            lists[name] = [text_of(value) for value in column.to_pylist()]
-        return lists
+            texts[name] = list(map(text_of, taken(column, rows).to_pylist()))
+        return texts
 
     def swallowed(self, name: str, cell: str) -> bool:
         """Return True for a cell that seems to contain other rows."""

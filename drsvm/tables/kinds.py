@@ -6,6 +6,7 @@ problem that names the cell and the ways to solve it.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,13 +52,17 @@ ID_NAMES = re.compile(
     r"(id|index|row|key|nr|no|number|acct|account|phone|uuid|guid)"
     r"|unnamed: 0|column0|.*[a-z](Id|ID)"
 )
-NUMBERS = (Style.PLAIN, Style.THOUSANDS, Style.DECIMAL_COMMA)
 # Styles by the start of pyarrow's type.
 TYPES = {
     "bool": Style.TRUTH,
     "date": Style.ISO_DATE,
     "timestamp": Style.ISO_DATE,
     "time": Style.TIME,
+}
+# The ambiguous sign, its name, and the sign that has the other meaning
+SIGNS_BY_STYLE = {
+    AMBIGUOUS_COMMAS: (",", "comma", "."),
+    AMBIGUOUS_DOTS: (".", "dot", ","),
 }
 
 
@@ -72,7 +77,7 @@ class Kind:
     is_id: bool = False  # whether it identifies the rows
     # Whether it has integers that are all different, and may identify the rows.
     all_different: bool = False
-    problem: Message | None = None  # why it cannot be used
+    problems: Sequence[Message] = ()  # why it cannot be used
 
 
 AN_ID = Kind(left_out="an id", is_id=True)
@@ -84,12 +89,18 @@ def kinds_of(
 ) -> dict[str, Kind]:
     """Return the kinds of the feature columns of a file."""
     columns = columns_of(table.select(chosen.features))
-    texts = {name: coded(column) for name, column in columns.items() if is_text(column)}
-    words = {name: cells.values for name, cells in texts.items()}
-    points = any(str(column.type) == "double" for column in columns.values())
+    texts = {}
+    words = {}
+    points = False
+    for name, column in columns.items():
+        if is_text(column):
+            texts[name] = coded(column)
+            words[name] = texts[name].values
+        elif str(column.type) == "double":
+            points = True
     styles = styles_of(words, points, options.decimal)
-    copies = copies_among([texts.get(name, columns[name]) for name in columns])
     rows = slice(None)
+    copies = copies_among({**columns, **texts}.values())
     if copies is not None:
         # One of all rows that are copies of each other: in a table of copies, an id
         # repeats, too.
@@ -101,7 +112,7 @@ def kinds_of(
             kind = inspection.text_kind(name, column, texts[name], styles[name])
         else:
             kind = inspection.typed_kind(name, column)
-        if kind.style != Style.CATEGORY and not kind.left_out and not kind.problem:
+        if kind.style != Style.CATEGORY and not kind.left_out and not kind.problems:
             kind = inspection.checked(name, column, kind)
         n_missing = max(int(column.null_count), kind.missing)
         kinds[name] = replace(kind, missing=n_missing)
@@ -127,12 +138,11 @@ class _Inspection:
                 return Kind(style)
         if name in self.chosen.numeric or not kind.startswith(("int", "uint")):
             return Kind()
-        numbers = numbers_of(column, Style.PLAIN)
-        if self._identify(name, numbers):
+        numbers = numbers_of(column, Style.PLAIN)[self.rows]
+        if _identify(name, numbers):
             return AN_ID
-        n_different = len(np.unique(numbers[self.rows]))
-        n_rows = len(numbers[self.rows])
-        return Kind(all_different=n_different == n_rows >= MANY_ROWS)
+        n_different = len(np.unique(numbers))
+        return Kind(all_different=n_different == len(numbers) >= MANY_ROWS)
 
     def text_kind(
         self, name: str, column: Column, cells: Coded, style: str | None
@@ -143,16 +153,16 @@ class _Inspection:
         if name in self.chosen.categorical:
             return self._category(name, cells)
         if name in self.chosen.numeric:
-            return Kind(self._wanted_style(cells.values, style))
-        if style in (AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS):
-            return self._ambiguous(name, cells, style)
+            return Kind(_wanted_style(cells.values, style, self.options.decimal))
+        if style in SIGNS_BY_STYLE:
+            return self._ambiguous(name, cells, *SIGNS_BY_STYLE[style])
         if style == AMBIGUOUS_DATE:
             return Kind(left_out="dates, as day/month or as month/day")
         if style is None:
             return self._words(name, column, cells)
         if style == Style.PLAIN:
             numbers = numbers_of(column, style, self.options.empty)
-            if self._identify(name, numbers):
+            if _identify(name, numbers[self.rows]):
                 return AN_ID
         return Kind(style)
 
@@ -166,82 +176,47 @@ class _Inspection:
             where = f"{file.place(wrong.row)} contains {shown(wrong.text)}"
             what = f"column {name!r} has type {column.type} ({where}): drop it."
             problem = Message(what, fixes=[Parameter("drop", name)])
-            return replace(kind, problem=problem)
+            return replace(kind, problems=[problem])
         large = too_large(name, values, file.place)
         if large is not None:
             text, rows = large
-            cells = [str(column[row].as_py()) for row in rows[:FEW_TEXTS]]
-            fixes = [Parameter("missing_values", cell) for cell in cells]
+            fixes = []
+            for row in rows[:FEW_TEXTS]:
+                cell = str(column[row].as_py())
+                fixes.append(Parameter("missing_values", cell))
             what = f"{text}: correct it, or let it count as empty."
-            return replace(kind, problem=Message(what, fixes=fixes))
+            return replace(kind, problems=[Message(what, fixes=fixes)])
         given = values[~np.isnan(values)]
         n_missing = len(values) - len(given)
         if len(given) == 0:
             return Kind(left_out="empty")
         if given.min() == given.max() and n_missing < FREQUENT_GAPS * len(values):
             return ALWAYS_THE_SAME
-        if kind.style == Style.PLAIN and np.isin(given, (0.0, 1.0)).all():
-            kind = replace(kind, style=Style.TRUTH)
-        return replace(kind, missing=n_missing)
+        style = kind.style
+        if style == Style.PLAIN and np.isin(given, (0.0, 1.0)).all():
+            style = Style.TRUTH
+        return replace(kind, style=style, missing=n_missing)
 
-    def _identify(self, name: str, numbers: np.ndarray) -> bool:
-        """Return True for integers that identify the rows.
-
-        They count the rows, or are nearly all different under a typical name.
-        """
-        numbers = numbers[self.rows]
-        # A column with empty cells, which are NaN, is none.
-        if len(numbers) < FEW_ROWS or not (numbers == np.trunc(numbers)).all():
-            return False
-        if (np.diff(numbers) == 1).all():
-            return True
-        typical = ID_NAMES.fullmatch(name) or ID_NAMES.fullmatch(name.lower())
-        n_different = len(np.unique(numbers))
-        return typical is not None and n_different > NEARLY_ALL * len(numbers)
-
-    def _wanted_style(self, values: list[str], style: str | None) -> str:
-        """Return the style of a column that has numbers because the user says so.
-
-        Unless they all have one, it is that of most, and the others count as empty.
-        """
-        known = (Style.DECIMAL_COMMA, Style.THOUSANDS, Style.TIME, *DATE_STYLES)
-        if style is not None and style in known:
-            return style
-        best = Style.PLAIN
-        styles = NUMBERS
-        if self.options.decimal == ",":
-            styles = (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS)
-        largest = 0
-        for candidate in styles:
-            parse = parser_of(candidate)
-            n_fitting = sum(parse(value) is not None for value in values)
-            if n_fitting > largest:
-                largest = n_fitting
-                best = candidate
-        return best + Style.OR_EMPTY
-
-    def _ambiguous(self, name: str, cells: Coded, style: str) -> Kind:
+    def _ambiguous(
+        self, name: str, cells: Coded, sign: str, word: str, other: str
+    ) -> Kind:
         """Return the problem that a sign may separate thousands or decimals."""
-        sign = ","
-        word = "comma"
-        other = "."
-        if style == AMBIGUOUS_DOTS:
-            sign = "."
-            word = "dot"
-            other = ","
         code = 0
         while sign not in cells.values[code]:
             code += 1
-        cell = shown(cells.values[code])
-        place = self.file.place(cells.first_row(code))
         thousands = Parameter("decimal", other)
-        decimals = Parameter("decimal", sign)
-        what = (
+        problem = Message(
             "column {!r} contains {} ({}): the {} may separate thousands or decimals; "
-            "{} if thousands, {} if decimals."
+            "{} if thousands, {} if decimals.",
+            name,
+            shown(cells.values[code]),
+            self.file.place(cells.first_row(code)),
+            word,
+            thousands,
+            Parameter("decimal", sign),
+            fixes=[thousands],
         )
-        given = (name, cell, place, word, thousands, decimals)
-        return Kind(problem=Message(what, *given, fixes=[thousands]))
+        return Kind(problems=[problem])
 
     def _words(self, name: str, column: Column, cells: Coded) -> Kind:
         """Return the kind of texts, not all numbers: categories, if they repeat."""
@@ -250,7 +225,7 @@ class _Inspection:
         if levels == 1 and column.null_count < FREQUENT_GAPS * n:
             return ALWAYS_THE_SAME
         counts = np.bincount(cells.codes[cells.codes >= 0], minlength=levels)
-        is_number = np.array([_is_any_number(value) for value in cells.values])
+        is_number = np.array(list(map(_is_any_number, cells.values)))
         if counts[is_number].sum() >= 0.5 * counts.sum():
             return self._numbers_and_texts(name, cells, is_number, counts)
         n_given = (cells.codes[self.rows] >= 0).sum()
@@ -268,29 +243,72 @@ class _Inspection:
     ) -> Kind:
         """Return the problem that some cells among numbers are texts."""
         odd = np.flatnonzero(~is_number)
-        row = cells.first_row(odd)
-        first = shown(cells.values[cells.codes[row]])
-        some = ", ".join(shown(cells.values[code]) for code in odd[:FEW_TEXTS])
-        fixes = [Parameter("missing_values", cells.values[code]) for code in odd]
+        texts = [cells.values[code] for code in odd]
+        some = ", ".join(map(shown, texts[:FEW_TEXTS]))
+        fixes = [Parameter("missing_values", text) for text in texts]
         if len(odd) > FEW_TEXTS:
             some += ", ..."
             fixes = [Parameter("numeric", name)]
-        text = f"the text {first} ({self.file.place(row)})"
-        share = f"{counts[is_number].sum():,} of {counts.sum():,} values are numbers"
-        what = (
-            "column {!r} contains {}, while {}: let {} count as empty, or treat the "
-            "column as {}."
+        row = cells.first_row(odd)
+        problem = Message(
+            "column {!r} contains the text {} ({}), while {:,} of {:,} values are "
+            "numbers: let {} count as empty, or treat the column as {}.",
+            name,
+            shown(cells.values[cells.codes[row]]),
+            self.file.place(row),
+            counts[is_number].sum(),
+            counts.sum(),
+            some,
+            Parameter("categorical", name),
+            fixes=fixes,
         )
-        given = (name, text, share, some, Parameter("categorical", name))
-        return Kind(problem=Message(what, *given, fixes=fixes))
+        return Kind(problems=[problem])
 
     def _category(self, name: str, cells: Coded) -> Kind:
-        problem = line_break(cells, name, self.file)
-        return Kind(Style.CATEGORY, levels=len(cells.values), problem=problem)
+        problems = line_break(cells, name, self.file)
+        return Kind(Style.CATEGORY, levels=len(cells.values), problems=problems)
+
+
+def _identify(name: str, numbers: np.ndarray) -> bool:
+    """Return True for integers that identify the rows.
+
+    They count the rows, or are nearly all different under a typical name.
+    """
+    # A column with empty cells, which are NaN, is none.
+    if len(numbers) < FEW_ROWS or not (numbers == np.trunc(numbers)).all():
+        return False
+    if (np.diff(numbers) == 1).all():
+        return True
+    typical = ID_NAMES.fullmatch(name) or ID_NAMES.fullmatch(name.lower())
+    n_different = len(np.unique(numbers))
+    return typical is not None and n_different > NEARLY_ALL * len(numbers)
+
+
+def _wanted_style(values: list[str], style: str | None, decimal: str | None) -> str:
+    """Return the style of a column that has numbers because the user says so.
+
+    Unless they all have one, it is that of most, and the others count as empty.
+    """
+    known = (Style.DECIMAL_COMMA, Style.THOUSANDS, Style.TIME, *DATE_STYLES)
+    if style is not None and style in known:
+        return style
+    best = Style.PLAIN
+    styles = [Style.PLAIN, Style.THOUSANDS, Style.DECIMAL_COMMA]
+    if decimal == ",":
+        styles = [Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS]
+    largest = 0
+    for candidate in styles:
+        numbers = list(map(parser_of(candidate), values))
+        n_fitting = len(numbers) - numbers.count(None)
+        if n_fitting > largest:
+            largest = n_fitting
+            best = candidate
+    return best + Style.OR_EMPTY
 
 
 def _is_any_number(text: str) -> bool:
-    return any(parser_of(style)(text) is not None for style in NUMBERS)
+    styles = (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS)
+    return any(parser_of(style)(text) is not None for style in styles)
 
 
 def rare_below(n_rows: int) -> int:
@@ -298,17 +316,21 @@ def rare_below(n_rows: int) -> int:
     return int(np.clip(n_rows // SMALL_PARTS, 1, RARE))
 
 
-def line_break(cells: Coded, name: str, file: TableFile) -> Message | None:
+def line_break(cells: Coded, name: str, file: TableFile) -> list[Message]:
     """Return the problem that a cell contains other rows, for want of a closing quote.
 
-    None if there is no such cell.
+    The list is empty if there is no such cell.
     """
     broken = []
     for code, value in enumerate(cells.values):
         if file.swallowed(name, str(value)):
             broken.append(code)
     if not broken:
-        return None
-    start = f"the cell of column {name!r} that starts in"
-    what = f"{start} {file.place(cells.first_row(broken))} spans several lines"
-    return Message(f"{what}: add the missing closing quote, or remove the line break.")
+        return []
+    place = file.place(cells.first_row(broken))
+    return [
+        Message(
+            f"the cell of column {name!r} that starts in {place} spans several lines: "
+            "add the missing closing quote, or remove the line break."
+        )
+    ]

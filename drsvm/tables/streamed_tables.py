@@ -17,9 +17,10 @@ from scipy import sparse
 from drsvm.tables.arrow_columns import Table, taken
 from drsvm.tables.arrow_tables import BLOCK_ROWS, ArrowTable, with_text
 from drsvm.tables.columns import choose_columns
+from drsvm.tables.conversion import converted, empty_rows, truth_of
 from drsvm.tables.dataset import Dataset, ReadOptions
 from drsvm.tables.files import invalid
-from drsvm.tables.reading import converted, empty_rows, read_table, truth_of
+from drsvm.tables.reading import read_table
 from drsvm.tables.row_files import RowsOnDisk, RowWriter, new_folder, opened_folder
 from drsvm.tables.values import Coded, coded, labels_of
 from drsvm.utils.annotations import Matrix
@@ -182,9 +183,7 @@ class _Stream:
         table = self.table
         schema = self.data.schema
         empty = self.options.empty
-        wanted = [self.label, *schema.columns]
-        if self.verified:
-            wanted.append(self.verified)
+        wanted = [self.label, *schema.columns, *self.verified]
         for block in table.blocks(wanted):
             block = with_text(block, self.label, empty)
             unused = empty_rows(table, block, self.label, schema, self.options)
@@ -196,10 +195,8 @@ class _Stream:
             for text in labels.values:
                 codes.append(self.codes.setdefault(str(text), len(self.codes)))
             vectors = {"y": np.array(codes, dtype=np.int32)[labels.codes]}
-            if self.verified:
-                vectors["verified"] = truth_of(
-                    table, block, self.verified, self.options
-                )
+            for name in self.verified:
+                vectors["verified"] = truth_of(table, block, name, self.options)
             yield converted(table, block, schema, empty), vectors
 
 
