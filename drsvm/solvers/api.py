@@ -1,7 +1,7 @@
-"""`solve`, and the solvers by name.
+"""`solve`: the problem in better coordinates, the choice of a solver, and its run.
 
 `base` has the parts of a solver, `loop` runs any of them, `selection` knows their names
-and what they cost.
+and what they cost, `reformulation` has the other coordinates.
 """
 
 from typing import Any
@@ -150,9 +150,8 @@ def solve_reformulated(
 
     # 1. Better coordinates. A start is checked before it is converted: what is wrong
     # with it would be hard to recognise afterwards.
+    check_start(problem_with_all_features(reformulation), start)
     inner = _in_better_coordinates(reformulation, auto)
-    if not isinstance(inner, Unchanged):
-        check_start(problem_with_all_features(reformulation), start)
 
     # 2. The solver
     result = attempt(inner, start)

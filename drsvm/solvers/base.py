@@ -76,7 +76,9 @@ def generator_of(random_state: Any) -> np.random.Generator:
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(0 if random_state is None else random_state)
+    if random_state is None:
+        random_state = 0
+    return np.random.default_rng(random_state)
 
 
 def share_of_way(first: float, gap: float, tol: float) -> float:
@@ -176,7 +178,7 @@ class DelegatingState(State):
         return None
 
     def step(self) -> None:
-        """Do one iteration of the current state, after a change of state if one is due."""
+        """Do one iteration, after a change of state if one is due."""
         following = self.successor()
         if following is not None:
             self.current.close()

@@ -1,4 +1,4 @@
-"""When another solver should go on: rules for methods whose number of epochs is unknown.
+"""When another solver should go on, for methods that take an unknown number of epochs.
 
 A state that sets `gives_up` leaves the rest of its run to the interior-point solver, if
 it has been given this `has_fallback`; the loop does the change (`loop.py`).
@@ -86,6 +86,8 @@ class Trend:
         # If the gap goes on shrinking as in the second half of the epochs, how many
         # more are needed?
         earlier = self.gaps[epochs // 2]
-        gained = math.log(earlier / gap) if math.isfinite(earlier) else 0.0
+        gained = 0.0
+        if math.isfinite(earlier):
+            gained = math.log(earlier / gap)
         missing = math.log(gap / self.tol)
         return missing * (epochs - epochs // 2) > gained * self.budget

@@ -74,7 +74,10 @@ def _point(problem: Problem, weights, intercept: float) -> np.ndarray:
 
 
 def _central_lam(problem: Problem, point: np.ndarray, norm: float) -> float:
-    """Return the λ of the central path, where the multiplier of the norm is the radius."""
+    """Return the λ of the central path.
+
+    There, the multiplier of the norm is the radius.
+    """
     radius = problem.radius
     if radius == 0.0:
         # λ plays no role.

@@ -342,7 +342,7 @@ class _Loop:
         return self._next_step_is_late(state)
 
     def _share_done(self, state: State) -> float:
-        """Return the share of the way to the tolerance or, if that is more, to a limit."""
+        """Return the share of the way to the tolerance, or to a limit if it is more."""
         share = state.share_done()
         if share is None:
             share = share_of_way(1.0, self.best.gap, self.limits.tol)

@@ -80,7 +80,7 @@ def compiled_epoch(terms: RoundTerms | SeparableTerms, samples: Samples) -> Call
 
 
 def first_price(problem: Problem, sample: Problem) -> float:
-    """Return the best λ for weights along a first proximal step, on a sample of rows."""
+    """Return the best λ for weights along a first proximal step, on a sample."""
     if problem.radius == 0.0:
         return UNLIMITED
     mean, _ = gradient_of_classes(problem, 1.0, 1.0)
@@ -96,7 +96,10 @@ def first_price(problem: Problem, sample: Problem) -> float:
 
 
 def losses_along(problem: Problem, scales: np.ndarray, classifiers) -> np.ndarray:
-    """Return a line for each classifier (w, b, λ): the expected losses of its multiples."""
+    """Return the expected losses of multiples of classifiers (w, b, λ).
+
+    There is a line for each classifier.
+    """
     weights = problem.sample_weight
     costs = problem.flip_cost
     losses = np.empty((len(classifiers), len(scales)))
@@ -174,7 +177,7 @@ class Ascent(ABC):
             self.lam = problem.radius_price(self.w, margins, self.b)
 
     def epoch(self, whole: bool = False) -> None:
-        """Improve the multipliers of the active rows, and move the centre to the result."""
+        """Improve the multipliers of the active rows, and move the centre there."""
         self.count += 1
         if whole or not self.shrinking or self.count % WHOLE == 0:
             self.active = self.problem.n_rows
@@ -211,7 +214,7 @@ class Ascent(ABC):
 
     @abstractmethod
     def _finish_epoch(self, start: EpochStart, answer) -> None:
-        """Set the sums and the classifier after an epoch, which has changed its start."""
+        """Set the sums and the classifier after an epoch, which changes its start."""
 
     def _plus_centre(self, vector, proximity: float) -> np.ndarray:
         """Return u = v + θw or, with −θ, v = u − θw."""

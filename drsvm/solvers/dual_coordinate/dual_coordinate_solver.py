@@ -1,8 +1,9 @@
 """Dual coordinate ascent for sparse rows with very many features.
 
 An iteration is an epoch, which improves the multipliers of one row at a time, at a cost
-proportional to the row's nonzeros (`ascent.py`), as for a plain linear SVM. A certificate costs about as much as
-an epoch, and is computed when an estimate predicts that it will succeed.
+proportional to the row's nonzeros (`ascent.py`), as for a plain linear SVM. A
+certificate costs about as much as an epoch, and is computed when an estimate predicts
+that it will succeed.
 """
 
 import math
@@ -25,7 +26,7 @@ PATIENCE = 500  # number of epochs from which the proven gaps must shrink
 
 @dataclass(frozen=True)
 class DualCoordinate(Solver):
-    """Settings of dual coordinate ascent, which works best for norm=2.
+    """Dual coordinate ascent, which works best for norm=2.
 
     Parameters
     ----------
@@ -131,7 +132,10 @@ class DualCoordinateState(StateWithEstimates):
         return self.ascent.candidate()
 
     def on_certificate(self, gap: float) -> None:
-        """Give up, too, if proven gaps do not shrink: an estimate may be far too small."""
+        """Give up, too, if proven gaps do not shrink.
+
+        An estimate may be far too small.
+        """
         super().on_certificate(gap)
         if self.trend.has_fallback and self.patience.ends(self.ascent.count, gap):
             self.gives_up = True

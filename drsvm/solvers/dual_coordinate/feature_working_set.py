@@ -38,7 +38,7 @@ HOT = 0.9  # features with |v_j| of at least this fraction of e form the first s
 
 @dataclass(frozen=True)
 class FeatureWorkingSet(Solver):
-    """Settings of the working-set solver (norm=inf only).
+    """Working sets of features, for norm=inf only.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class FeatureWorkingSetState(DelegatingState):
             self.epochs.features = np.arange(problem.n_features)
 
     def successor(self) -> State | None:
-        """Return the rounds once there are features, the epochs once there are too many."""
+        """Return the rounds once there are features, the epochs if there are too many."""
         if self.current is self.epochs and self.epochs.features is not None:
             self.rounds.best = self.epochs.candidate()
             self.rounds.working = self.epochs.features
@@ -139,7 +139,9 @@ class Exploration(DualCoordinateState):
             left = max(self.problem.radius - ascent.flipped_cost, 0.0)
             is_hot = (np.abs(ascent.v) >= HOT * left) | (ascent.w != 0.0)
             hot = np.flatnonzero(is_hot)
-            self.features = hot if len(hot) <= self.most_features else None
+            self.features = None
+            if len(hot) <= self.most_features:
+                self.features = hot
         if self.features is not None:
             self.gives_up = False
 
@@ -215,7 +217,7 @@ class Rounds(State):
         return self.best
 
     def on_certificate(self, gap: float) -> None:
-        """Raise KeyboardInterrupt again after Ctrl-C in a round, once the round is kept."""
+        """Raise KeyboardInterrupt again after Ctrl-C, now that the round is kept."""
         if self.interrupted:
             raise KeyboardInterrupt
 

@@ -69,9 +69,9 @@ def _size(v) -> float:
 def _factorise(matrix) -> tuple[np.ndarray, np.ndarray]:
     """Return the Cholesky factor of a matrix with a scaled diagonal, and the scale.
 
-    The diagonal is scaled to 1.     As little is added to the diagonal as the factorisation needs. Only the upper
-    triangle is used; for a C-ordered matrix it is the lower triangle of LAPACK's
-    transposed view.
+    The diagonal is scaled to 1. As little is added to it as the factorisation needs.
+    Only the upper triangle is used; for a C-ordered matrix it is the lower triangle of
+    LAPACK's transposed view.
     """
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))

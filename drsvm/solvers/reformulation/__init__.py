@@ -1,9 +1,8 @@
-"""What happens to a problem and its result around a run.
+"""Problems in other coordinates, with a way there and a way back.
 
-`span_of_rows` makes few wide rows narrow, `priced_columns` turns prices into columns
-for methods without cones, `constant` has the optimum where flips cost nothing,
-`fallback` goes on with another solver. Columns far from 0 are shifted, too
-(`problem/centring.py`).
+`shifted_columns` moves columns far from 0, `span_of_rows` makes few wide rows narrow,
+`priced_columns` turns costs into columns for methods without cones; `constant` has the
+optimum where flips cost nothing.
 """
 
 from typing import TYPE_CHECKING

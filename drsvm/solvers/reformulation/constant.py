@@ -22,7 +22,10 @@ class ConstantState(State):
 
 
 def optimum_of_free_flips(problem: Problem) -> ConstantState | None:
-    """Return a run for κ = 0, else None: half of every sample is flipped, so w = 0 has the least objective, 1."""
+    """Return a run for κ = 0, else None.
+
+    Half of every sample is flipped, so w = 0 has the least objective, 1.
+    """
     if not np.all(problem.flip_cost == 0):
         return None
     half = problem.multiples_of_weights(0.5, 0.5)

@@ -1,4 +1,4 @@
-"""Costs as columns: the same problem, with finite costs of features and intercept in the rows.
+"""Costs as columns: the same problem, with finite costs in the rows.
 
 With u_j = w_j/a_j and u_0 = b/a_0,
 
@@ -12,7 +12,6 @@ costs.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +22,6 @@ from drsvm.solvers.base import Capability
 from drsvm.solvers.reformulation.reformulation import (
     Reformulation,
     WeightsAndIntercept,
-    converted,
 )
 
 # What solvers accept that work on these columns
@@ -62,12 +60,6 @@ class PricedColumns(Reformulation):
             problem = _with_constant_column(problem, constant)
         return cls(problem, factors, constant)
 
-    def to_inner(self, start) -> Any:
-        return converted(start, self._inner)
-
-    def to_outer(self, found) -> Any:
-        return converted(found, self._outer)
-
     def _inner(self, weights, intercept) -> WeightsAndIntercept:
         if self.feature_cost is not None:
             weights = weights / self.feature_cost
@@ -104,8 +96,9 @@ def with_constant(X, size: float):
 
     Float32 rows stay so if it can be exact.
     """
-    exact = float(X.dtype.type(size)) == size
-    dtype = X.dtype if exact else np.float64
+    dtype = X.dtype
+    if float(dtype.type(size)) != size:
+        dtype = np.float64
     if sparse.issparse(X):
         column = type(X)(np.full((X.shape[0], 1), size, dtype=dtype))
         return type(X)(sparse.hstack([X, column], format="csr"))

@@ -28,13 +28,21 @@ class Reformulation(ABC):
     problem: Problem
     """The inner problem."""
 
-    @abstractmethod
     def to_inner(self, start) -> Any:
-        """Convert a classifier for the outer problem, or None, to one for the inner one."""
+        """Convert a classifier for the outer problem, or None."""
+        return _converted(start, self._inner)
+
+    def to_outer(self, found) -> Any:
+        """Convert a classifier for the inner problem, or None."""
+        return _converted(found, self._outer)
 
     @abstractmethod
-    def to_outer(self, found) -> Any:
-        """Convert a classifier for the inner problem, or None, to one for the outer one."""
+    def _inner(self, weights: np.ndarray, intercept: float) -> WeightsAndIntercept:
+        """Convert weights and intercept for the outer problem to the inner one."""
+
+    @abstractmethod
+    def _outer(self, weights: np.ndarray, intercept: float) -> WeightsAndIntercept:
+        """Convert weights and intercept for the inner problem to the outer one."""
 
     def with_regularisation(self, radius: float, l2: float) -> "Reformulation":
         """Return the same conversion of a problem that differs in radius and ridge."""
@@ -44,14 +52,13 @@ class Reformulation(ABC):
 class Unchanged(Reformulation):
     """A problem as it is."""
 
-    def to_inner(self, start) -> Any:
-        return start
+    def _inner(self, weights, intercept):
+        return weights, intercept
 
-    def to_outer(self, found) -> Any:
-        return found
+    _outer = _inner
 
 
-def converted(
+def _converted(
     classifier, convert: Callable[[np.ndarray, float], WeightsAndIntercept]
 ) -> Any:
     """Return a classifier, or None, with other weights and intercept."""

@@ -1,4 +1,4 @@
-"""Columns relative to an offset, which the intercept absorbs (`problem/centring.py`)."""
+"""Columns relative to an offset that the intercept absorbs (`problem/centring.py`)."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +12,6 @@ from drsvm.solvers.reformulation.reformulation import (
     Reformulation,
     Unchanged,
     WeightsAndIntercept,
-    converted,
 )
 
 
@@ -26,16 +25,13 @@ class ShiftedColumns(Reformulation):
 
     offset: np.ndarray
 
-    def to_inner(self, start) -> Any:
-        return converted(start, self._inner)
-
     def to_outer(self, found) -> Any:
         """Convert a result, or weights and intercept, to the outer problem.
 
         The figures of a result become those of the classifier with the intercept as it
         is now rounded; if they are no longer within the tolerance, the status changes.
         """
-        outer = converted(found, self._outer)
+        outer = super().to_outer(found)
         if not isinstance(outer, Result):
             return outer
         weights, intercept = self._inner(outer.weights, outer.intercept)
@@ -55,7 +51,7 @@ class ShiftedColumns(Reformulation):
 
 
 def without_far_columns(problem: Problem) -> Reformulation:
-    """Return a problem with the columns shifted that are far from 0, if there are any."""
+    """Return a problem in which columns far from 0 are shifted, if there are any."""
     offset = offset_of_far_columns(problem)
     if offset is None:
         return Unchanged(problem)

@@ -24,7 +24,6 @@ from drsvm.solvers.interior_point.small import MAX_FEATURES, is_small
 from drsvm.solvers.reformulation.reformulation import (
     Reformulation,
     WeightsAndIntercept,
-    converted,
 )
 
 # A row within this squared distance from the span of others, relative to the largest,
@@ -48,10 +47,10 @@ class SpanOfRows(Reformulation):
     """The coordinates of these rows, a lower triangle."""
 
     def to_inner(self, start) -> Any:
-        return converted(self.all_features.to_inner(start), self._inner)
+        return super().to_inner(self.all_features.to_inner(start))
 
     def to_outer(self, found) -> Any:
-        whole = converted(found, self._outer)
+        whole = super().to_outer(found)
         if isinstance(whole, Result):
             whole = self._proven_with_all_features(whole)
         return self.all_features.to_outer(whole)
@@ -116,7 +115,7 @@ def in_span_of_rows(whole: Reformulation) -> Reformulation:
 
 
 def problem_with_all_features(reformulation: Reformulation) -> Problem:
-    """Return the inner problem as it was before it was put into the span of its rows."""
+    """Return the inner problem as it was before it was put into the span of rows."""
     if isinstance(reformulation, SpanOfRows):
         return reformulation.all_features.problem
     return reformulation.problem
@@ -130,15 +129,14 @@ def span_pays(problem: Problem) -> bool:
         return False
     if problem.feature_cost is not None or problem.monotonic_cst is not None:
         return False
+    most = min(MAX_FEATURES, problem.n_features - 1)
     if problem.is_sparse:
-        most = MAX_SPARSE
-    else:
-        most = MAX_FEATURES
-    if problem.n_rows > min(most, problem.n_features - 1):
+        most = min(MAX_SPARSE, most)
+    if problem.n_rows > most:
         return False
     return not _some_weights_cost_nothing(problem)
 
 
 def _some_weights_cost_nothing(problem: Problem) -> bool:
-    """Return whether a bound holds for limited weights only: they are stated per feature."""
+    # A bound would hold for limited weights only, and limits are stated per feature.
     return bool(uncharged_features(problem)[1].any())
