@@ -135,24 +135,18 @@ def rough_classifiers(
     for problem, start in zip(problems, starts, strict=True):
         if id(start) not in points:
             points[id(start)] = _point_of(problem, start)
-    # One per thread: runs that have ended leave their memory to the next ones.
-    spare = list[SmallState]()
 
     def classifier_of(index: int) -> Classifier | None:
         problem = problems[index]
-        start = points[id(starts[index])]
-        if spare:
-            run = spare.pop().again(problem, limits, start)
-        else:
-            run = SmallState(problem, limits, start)
-        found = run.classifier if run.run_to_the_end() else None
-        spare.append(run)
-        if found is not None:
-            return found
+        run = SmallState(problem, limits, points[id(starts[index])])
+        if run.run_to_the_end():
+            return run.classifier
         return _classifier(solve(problem, tol=tol, max_time=max_time, n_threads=1))
 
     work = sum(problem.n_rows * problem.n_features**2 for problem in problems)
-    threads = spare_cores() if work > WORTH_THREADS else 1
+    threads = 1
+    if work > WORTH_THREADS:
+        threads = spare_cores()
     with threads_limited(threads), single_threaded_blas():
         return over(range(len(problems)), classifier_of)
 
@@ -206,7 +200,7 @@ def rough_path(
         if run is None:
             run = SmallState(here, limits)
         else:
-            run = run.again(here, limits, start)
+            run.restart(here, start)
         if run.run_to_the_end():
             point = _rough_point(here, run, tol, constant)
             gap = run.central_gap

@@ -20,7 +20,7 @@ from drsvm.compiled.products import TILE
 from drsvm.compiled.step_rules import MAX_SHORT_STEPS
 from drsvm.engines.cpu import CpuEngine, buffers_for
 from drsvm.engines.matrices import in_fastest_form
-from drsvm.problem.memory_rows import MemoryRows, unsigned_parts
+from drsvm.problem.memory_rows import MemoryRows, stored_entries, unsigned_parts
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
 from drsvm.solvers.base import Candidate, Limits
@@ -44,8 +44,6 @@ TIME_FOR_MANY = 1.0
 # Number of compiled steps, usually far fewer, after which a run starts again with more
 # care
 MAX_STEPS = 100
-# What must be the same for a run to find everything in place
-KEPT = ("rows", "signs", "sample_weight", "flip_cost", "fit_intercept")
 
 
 def is_small(problem: Problem) -> bool:
@@ -58,30 +56,24 @@ def are_few(X) -> bool:
     if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
         return False
     n, d = X.shape
-    stored = getattr(X, "nnz", n * d)
-    return n <= MAX_ROWS and d <= MAX_FEATURES and stored <= MAX_ENTRIES
+    return n <= MAX_ROWS and d <= MAX_FEATURES and stored_entries(X) <= MAX_ENTRIES
 
 
 class CompiledRows:
-    """The rows of a problem in the one form that the steps are compiled for.
+    """The rows in the one form that the steps are compiled for, and memory for steps.
 
-    The steps work in the `workspace`, which another run may have used before.
+    Each form would be compiled separately, which takes longer than most fits.
     """
 
-    def __init__(self, problem: Problem, workspace: "Workspace | None" = None):
-        if problem.is_sparse:
+    def __init__(self, problem: Problem):
+        rows = problem.rows
+        if rows.is_sparse:
             rows = in_fastest_form(problem.X)
-        else:
-            rows = problem.rows
         n, d = rows.shape
+        size = d + problem.fit_intercept
         n_tiles = math.ceil(n / TILE)
-        size = (d, d + problem.fit_intercept, rows.is_sparse)
-        if workspace is None or not workspace.has_room_for(size, n_tiles):
-            workspace = Workspace(size, n_tiles)
-        self.workspace = workspace
 
-        # One number for all rows is repeated: each form would be compiled separately,
-        # which takes longer than most fits.
+        # 1. The rows. One number for all of them is repeated.
         flip_costs = np.empty(n)
         flips = np.empty(n)
         flip_costs[:], flips[:] = affordable_flips(problem.flip_cost, problem.radius)
@@ -96,42 +88,26 @@ class CompiledRows:
             weights,
             flips,
             flip_costs,
-            workspace.state[:n_tiles],
+            np.empty((n_tiles, 6, TILE)),
         )
-        correction = workspace.work.correction[:n_tiles]
-        self.work = workspace.work._replace(correction=correction)
 
-
-class Workspace:
-    """Memory for the steps of runs with `n_tiles` tiles of rows or fewer.
-
-    The size is the number of features, that of entries of (w, b), and whether rows are
-    sparse.
-    """
-
-    def __init__(self, size: tuple[int, int, bool], n_tiles: int):
-        d, n, is_sparse = size
-        self.size = size
-        self.state = np.empty((n_tiles, 6, TILE))
-        self.buffers: Buffers = buffers_for(n, 0 if is_sparse else d, sparse=is_sparse)
+        # 2. Memory
+        n_transposed = 0 if rows.is_sparse else d
+        self.buffers: Buffers = buffers_for(size, n_transposed, sparse=rows.is_sparse)
         self.system = System(
-            np.empty(n),
-            np.empty((6, n)),
-            np.empty((n + 1, n + 1)),
-            np.empty((n + 1, n + 1)),
-            np.empty((9, n + 1)),
+            np.empty(size),
+            np.empty((6, size)),
+            np.empty((size + 1, size + 1)),
+            np.empty((size + 1, size + 1)),
+            np.empty((9, size + 1)),
         )
         self.work = small_run.Work(
             np.empty((0, 4, TILE)),
             np.empty((n_tiles, 4, TILE)),
             np.empty(2),
             np.empty((2, BINS + 1)),
-            np.empty((2, n)),
+            np.empty((2, size)),
         )
-
-    def has_room_for(self, size: tuple[int, int, bool], n_tiles: int) -> bool:
-        """Return whether rows of this size fit."""
-        return self.size == size and n_tiles <= len(self.state)
 
 
 def _entries(
@@ -165,34 +141,29 @@ class SmallState(InteriorPointState):
         problem: Problem,
         limits: Limits,
         start: Start | None = None,
-        settings: StepSettings = StepSettings(),
+        settings: StepSettings | None = None,
     ):
-        self.problem = problem
         self.limits = limits
-        self.settings = settings
-        self.rows = CompiledRows(problem)
-        self.weight = self.rows.weight
-        self.steps_of_all_starts = 0
-        self.set_up(start)
+        self.settings = settings or StepSettings()
+        self._begin_problem(problem, CompiledRows(problem), start)
 
-    def again(
-        self, problem: Problem, limits: Limits, start: Start | None = None
-    ) -> "SmallState":
-        """Begin a run with other parameters or other rows, in the same memory."""
+    def restart(self, problem: Problem, start: Start | None) -> None:
+        """Begin a run for another radius or ridge, in the same memory."""
         vars(self).pop("engine", None)
-        last = self.problem
+        rows = self.rows
+        if (problem.radius > 0.0) != (self.problem.radius > 0.0):
+            # Other flips are affordable.
+            rows = CompiledRows(problem)
+        self._begin_problem(problem, rows, start)
+
+    def _begin_problem(
+        self, problem: Problem, rows: CompiledRows, start: Start | None
+    ) -> None:
         self.problem = problem
-        self.limits = limits
-        # With the radius 0, other flips are affordable.
-        same = (problem.radius > 0.0) == (last.radius > 0.0)
-        for name in KEPT:
-            same = same and getattr(problem, name) is getattr(last, name)
-        if not same:
-            self.rows = CompiledRows(problem, self.rows.workspace)
-            self.weight = self.rows.weight
+        self.rows = rows
+        self.weight = rows.weight
         self.steps_of_all_starts = 0
         self.set_up(start)
-        return self
 
     @cached_property
     def engine(self) -> CpuEngine:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -220,21 +191,21 @@ class SmallState(InteriorPointState):
     def begin(self, point, lam: float, mu: float) -> None:
         # Steps change the point, so it is a copy.
         super().begin(np.array(point), lam, mu)
-        workspace = self.rows.workspace
+        rows = self.rows
         task = small_run.Task(
             radius=self.problem.radius,
             l2=self.problem.l2,
             step_fraction=self.settings.step_fraction,
-            mass=self.rows.mass,
+            mass=rows.mass,
             total_weight=self.total_weight,
             goal=CHEAP * max(self.limits.tol, FINEST_TOL),
         )
         self.arguments = (
-            self.rows.share,
-            workspace.buffers,
+            rows.share,
+            rows.buffers,
             self.cone.constraints,
-            workspace.system._replace(ridge=self.ridge),
-            self.rows.work,
+            rows.system._replace(ridge=self.ridge),
+            rows.work,
             task,
         )
 
@@ -298,7 +269,7 @@ class SmallState(InteriorPointState):
         self._run(0, halt=True)
         if self.finished:
             return np.zeros(self.problem.n_rows)
-        system = self.rows.workspace.system
+        system = self.rows.system
         d = self.problem.n_features
         # The inverse of the factor's transpose, in its upper triangle
         inverse, _ = lapack.dtrtri(system.factor.T)

@@ -119,14 +119,15 @@ class InteriorPointState(State):
         problem: Problem,
         limits: Limits,
         start: Start | None = None,
-        settings: StepSettings = StepSettings(),
+        settings: StepSettings | None = None,
         engine: Engine | None = None,
     ):
         self.problem = problem
         self.limits = limits
-        self.settings = settings
+        self.settings = settings or StepSettings()
         if engine is None:
-            engine = engine_for(problem, limits.n_threads, settings.state_folder)
+            state_folder = self.settings.state_folder
+            engine = engine_for(problem, limits.n_threads, state_folder)
         self.engine: Engine = engine
         self.small = engine.small
         self.weight = engine.weight

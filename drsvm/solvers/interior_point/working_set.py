@@ -144,7 +144,7 @@ class WorkingSetState(InteriorPointState):
         limits: Limits,
         estimate: Estimate,
         pieces: Pieces,
-        settings: StepSettings = StepSettings(),
+        settings: StepSettings | None = None,
     ):
         self.estimate = estimate
         self.pieces = pieces
