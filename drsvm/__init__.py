@@ -11,7 +11,7 @@ from drsvm.utils.lazy import lazy_names
 __version__ = "1.0.0rc2.dev0"
 
 # Type checkers see plain imports and no __getattr__, so that they report misspelt
-# names. At run time the same names come from a table; a test compares the two.
+# names. At run time, the same names are imported on first use.
 if TYPE_CHECKING:
     from drsvm.audit import Shift as Shift
     from drsvm.audit import explain as explain
@@ -42,18 +42,6 @@ if TYPE_CHECKING:
     from drsvm.solvers import radius_path as radius_path
     from drsvm.solvers import solve as solve
 else:
-    _NAMES = {
-        ".audit": "Shift explain find_label_issues measure_shift radius_from_batches worst_case_distribution "
-        "worst_case_risk",
-        ".certificate": "certify",
-        ".defaults": "auto_radius",
-        ".estimators": "ClippedScaler WassersteinKernelSVC WassersteinSVC WassersteinSVCCV",
-        ".problem": "Problem Result Status",
-        ".persistence": "load_model save_model",
-        ".plotting": "BatchShiftsDisplay ConvergenceDisplay LabelIssuesDisplay RadiusPathDisplay RiskCurveDisplay "
-        "ShiftDisplay WorstCaseDisplay",
-        ".solvers": "radius_max radius_path solve",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)
 
     from drsvm import engines as _engines  # noqa: F401  # registers the places where rows may be

@@ -64,26 +64,4 @@ if TYPE_CHECKING:
         worst_case_distribution as worst_case_distribution,
     )
 else:
-    _NAMES = {
-        ".explanation": "Explanation explain",
-        ".shift": "Shift measure_shift",
-        ".worst_distribution": "WorstCaseDistribution worst_case_distribution",
-        ".worst_case": "attacked_risk worst_case_risk",
-        ".batches": "BatchShifts radius_from_batches",
-        ".label_issues": "find_label_issues",
-        ".label_scores": "LabelIssues",
-    }
-    _INTERNAL = {
-        ".column_shifts": "summaries",
-        ".confidence": "band limits_of_means",
-        ".decision_values": "decision_functions",
-        ".intervals": "Z auc_interval lead_in_rates mean_interval rate_interval",
-        ".label_issues": "robust_classifier",
-        ".label_scores": "flagged judge",
-        ".model_layers": "final_classifier last_step threshold_around transformed",
-        ".movement": "Pooled by_chance expected_errors",
-        ".performance": "by_class compared leads scores summary",
-        ".precision": "are_noise column_deviations resolution weights_that_count",
-        ".worst_case": "DEFAULT_BALL",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _INTERNAL)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -17,12 +17,4 @@ if TYPE_CHECKING:
     from drsvm.certificate.dual_bound import best_dual_scaling, uncharged_features
     from drsvm.certificate.multipliers import clipped_multipliers
 else:
-    _NAMES = {
-        ".certificate": "Certificate certify",
-    }
-    _INTERNAL = {
-        ".certificate": "DualPoint NEGLIGIBLE dual_point primal_point",
-        ".dual_bound": "best_dual_scaling uncharged_features",
-        ".multipliers": "clipped_multipliers",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _INTERNAL)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -7,7 +7,4 @@ from drsvm.utils.lazy import lazy_names
 if TYPE_CHECKING:
     from drsvm.defaults.radius_rule import auto_radius as auto_radius
 else:
-    _NAMES = {
-        ".radius_rule": "auto_radius",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

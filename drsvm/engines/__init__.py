@@ -40,12 +40,4 @@ if TYPE_CHECKING:
     )
     from drsvm.engines.newton_matrix import Curvature, Scaling
 else:
-    _NAMES = {
-        ".cpu": "CpuEngine WorkingSetEngine engine_for is_wide room_for",
-        ".dask.dask_backend": "DaskBackend",
-        ".dask.dask_coordinator": "DaskChannel DaskCoordinator",
-        ".matrices": "BlasMatrices DENSE_FROM OwnMatrices SharedMatrix WideRows "
-        "in_fastest_form matrices_for",
-        ".newton_matrix": "Curvature Scaling",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

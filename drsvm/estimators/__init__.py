@@ -10,10 +10,4 @@ if TYPE_CHECKING:
     from drsvm.estimators.linear import WassersteinSVC as WassersteinSVC
     from drsvm.estimators.search import WassersteinSVCCV as WassersteinSVCCV
 else:
-    _NAMES = {
-        ".clipped_scaler": "ClippedScaler",
-        ".kernel": "WassersteinKernelSVC",
-        ".linear": "WassersteinSVC",
-        ".search": "WassersteinSVCCV",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

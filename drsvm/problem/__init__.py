@@ -50,27 +50,4 @@ if TYPE_CHECKING:
     from drsvm.problem.rows import RowsLost
     from drsvm.problem.sampling import draw_by_class, draw_rows, draw_sample
 else:
-    _NAMES = {
-        ".problem": "Problem",
-        ".result": "History Progress Result Status",
-    }
-    _INTERNAL = {
-        ".backends": "ForGpu to_numpy",
-        ".centring": "offset_of_far_columns",
-        ".feature_space": "in_feature_space rows_of_functions",
-        ".kernel_classifier": "KernelClassifier",
-        ".kernel_functions": "Given Laplacian Linear Polynomial Precomputed Rbf",
-        ".kernel_rows": "FunctionRows KernelRows",
-        ".memory_rows": "RowView in_memory is_mapped must_stay",
-        ".norms": "L2 Norm euclidean norm_for",
-        ".problem": "PARAMETERS",
-        ".result": "Results",
-        ".risk": "by_row losses smallest_best_price typical_flip_cost "
-        "worst_case_error worst_case_hinge",
-        ".row_sums": "column_moments flip_costs_of_classes flips_pay "
-        "gradient_of_classes gradient_variances masses_by_flip_cost "
-        "masses_of_classes range_of_decisions typical_row_norm",
-        ".rows": "RowsLost",
-        ".sampling": "draw_by_class draw_rows draw_sample",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _INTERNAL)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -206,7 +206,7 @@ class Problem:
         if "flip_cost" in values:
             # Sums do not depend on a cost that all rows share.
             is_new = is_new or by_row(values["flip_cost"])
-            is_new = is_new or by_row(known.get("flip_cost"))
+            is_new = is_new or by_row(known.get("flip_cost", 0.0))
         if is_new or "_known_sums" not in known:
             known["_known_sums"] = {}
         known.update(values)

@@ -331,7 +331,7 @@ class Results(list[Result]):
         return "\n  ".join(lines)
 
 
-_HEAD = (
+_HEAD: tuple[str, ...] = (
     "class",
     "objective",
     "gap",

@@ -50,7 +50,7 @@ def affordable_flips(flip_cost: Costs, radius: float) -> tuple[Any, Any]:
     return float(flip_cost) if flips else 0.0, bool(flips)
 
 
-def losses(margins, radius_price: float, flip_cost: Costs) -> np.ndarray:
+def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
     """Return max(1 − m_i, 1 + m_i − κ_i λ, 0) for every margin."""
     values = np.maximum(1.0 - margins, 0.0)
     # An infinite cost times a price of 0 would be NaN.
@@ -63,7 +63,7 @@ def losses(margins, radius_price: float, flip_cost: Costs) -> np.ndarray:
     return values
 
 
-def expected_loss(margins, weights, radius_price: float, flip_cost: Costs) -> float:
+def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
     """Return Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0)."""
     one_for_each = by_row(flip_cost)
 
@@ -82,7 +82,7 @@ def flip_gains(margins) -> np.ndarray:
     return np.minimum(2.0 * margins, 1.0 + margins)
 
 
-def flips_with_price(margins, weights, flip_cost: Costs):
+def flips_with_price(margins, weights, flip_cost):
     """Return the breakpoints of the flips that have a price.
 
     Further, their shares of the slope Σ π_i κ_i, and this sum.
@@ -108,7 +108,7 @@ def _mass_above(breakpoints, weights, price: float) -> float:
 
 
 def smallest_best_price(
-    margins, weights, norm_of_weights: float, radius, flip_cost: Costs
+    margins, weights, norm_of_weights: float, radius, flip_cost
 ) -> np.ndarray:
     """Return the smallest minimiser λ ≥ ‖w‖_q, for one radius or an array of radii."""
     radius = np.asarray(radius, dtype=np.float64)
@@ -171,7 +171,7 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
 
 
 def worst_case_hinge(
-    margins, weights, norm_of_weights: float, radii, flip_cost: Costs, flip_margins=None
+    margins, weights, norm_of_weights: float, radii, flip_cost, flip_margins=None
 ) -> np.ndarray:
     """Return the worst-case expected hinge loss for every radius.
 
@@ -200,7 +200,7 @@ def worst_case_hinge(
     return radii * prices + unmoved + gains.reshape(prices.shape)
 
 
-def gain_of_free_flips(margins, weights, flip_cost: Costs) -> float:
+def gain_of_free_flips(margins, weights, flip_cost) -> float:
     """Return the increase in the loss through flips that cost nothing."""
     free = np.equal(flip_cost, 0.0)
     if free.any():
@@ -209,7 +209,7 @@ def gain_of_free_flips(margins, weights, flip_cost: Costs) -> float:
 
 
 def worst_case_error(
-    margins, weights, norm_of_weights: float, radii, flip_cost: Costs
+    margins, weights, norm_of_weights: float, radii, flip_cost
 ) -> np.ndarray:
     """Return the worst-case error rate for every radius.
 
@@ -235,7 +235,7 @@ def knapsack(prices, gains, weights, radii) -> np.ndarray:
 
 
 def costs_of_misclassification(
-    margins, norm_of_weights: float, flip_cost: Costs
+    margins, norm_of_weights: float, flip_cost
 ) -> np.ndarray:
     """Return what it costs to misclassify each sample, by a shift or a flip.
 

@@ -66,34 +66,4 @@ if TYPE_CHECKING:
     from drsvm.solvers.selection import solver_names as solver_names
     from drsvm.solvers.tiny_weights import without_rounding
 else:
-    _NAMES = {
-        ".api": "solve",
-        ".conic.conic_solver": "Conic",
-        ".dual_coordinate.dual_coordinate_solver": "DualCoordinate",
-        ".dual_coordinate.feature_working_set": "FeatureWorkingSet",
-        ".interior_point.interior_point_solver": "InteriorPoint",
-        ".landmarks.landmark_solver": "Landmarks",
-        ".many": "solve_many",
-        ".paper.admm.gs_admm": "Admm",
-        ".paper.federated.federated_solver": "Federated",
-        ".paper.incremental.run": "Hybrid Ippa Isg",
-        ".paper.proximal_steps": (
-            "ProximalBatchStep ProximalStep proximal_batch_step proximal_step"
-        ),
-        ".path.radius_max": "radius_max",
-        ".path.radius_path": "RadiusPath radius_path",
-        ".selection": "make_solver solver_names",
-    }
-    _INTERNAL = {
-        ".base": "Candidate DelegatingState EVERY_CAPABILITY Limits POLISHED Solver "
-        "State check_limits share_of_way",
-        ".conic.conic_solver": "build_model postponed_interrupt",
-        ".leave_one_out": "MAX_FEATURES can_leave_out decisions_without",
-        ".paper.proximal_steps": "Pieces",
-        ".path.radius_max": "is_useful",
-        ".loop": "Incumbent",
-        ".selection": "choose epoch_seconds interior_point_pays "
-        "interior_point_seconds system_size",
-        ".tiny_weights": "without_rounding",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES, _INTERNAL)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -25,6 +25,5 @@ if TYPE_CHECKING:
     from drsvm.tables.row_files import RowsOnDisk as RowsOnDisk
     from drsvm.tables.row_files import rows_on_disk as rows_on_disk
 else:
-    _NAMES = {".row_files": "RowsOnDisk rows_on_disk", ".preparation": "TableReader"}
-    __getattr__, __dir__, _LAZY = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, _LAZY = lazy_names(__name__)
     __all__ += _LAZY

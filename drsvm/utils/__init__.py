@@ -24,12 +24,4 @@ if TYPE_CHECKING:
     )
     from drsvm.utils.writing import ends_soon, write_files
 else:
-    _NAMES = {
-        ".clock": "Stopwatch TimeLimit paused",
-        ".compensated_sums": "compensated_transposed_dot",
-        ".messages": "Message Parameter number",
-        ".parallel": "available_cores row_blocks spare_cores threads_limited",
-        ".progress": "capture_progress duration following report_progress stage",
-        ".writing": "ends_soon write_files",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

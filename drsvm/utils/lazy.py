@@ -1,54 +1,47 @@
 """Imports on first use: the names of a package, and optional dependencies."""
 
+import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 
 def lazy_names(
-    package: str, public: Mapping[str, str], internal: Mapping[str, str] | None = None
+    package: str,
 ) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package.
 
-    Parameters
-    ----------
-    package : str
-        The name of the package.
-    public : mapping from str to str
-        The names, separated by spaces, by the module to import them from, relative to
-        the package (".problem").
-    internal : mapping from str to str, optional
-        Names for other folders and for tests, which `__all__` and `dir` leave out.
-
-    Returns
-    -------
-    tuple
-        The two functions and the sorted public names.
+    Its names are those that it imports for type checkers, under ``if TYPE_CHECKING``:
+    they are imported on first use. ``from home import name as name`` makes a name
+    public; the others are for other folders and for tests.
     """
-
-    def by_name(names: Mapping[str, str]) -> dict[str, str]:
-        homes = {}
-        for module, listed in names.items():
-            homes.update(dict.fromkeys(listed.split(), module))
-        return homes
-
-    listed = by_name(public)
-    homes = listed | by_name(internal or {})
+    module: Any = sys.modules[package]
+    tree = ast.parse(module.__loader__.get_source(package))
+    imports: Any
+    [imports] = [node.body for node in tree.body if isinstance(node, ast.If)]
+    homes = {}
+    public = []
+    for node in imports:
+        for imported in node.names:
+            homes[imported.name] = node.module
+            if imported.asname is not None:
+                public.append(imported.name)
 
     def get(name: str) -> object:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(homes[name], package), name)
-        setattr(sys.modules[package], name, value)
+        value = getattr(import_module(homes[name]), name)
+        setattr(module, name, value)
         return value
 
     def list_names() -> list[str]:
-        found = vars(sys.modules[package])
+        found = vars(module)
         special = [name for name in found if name.startswith("__")]
         return sorted({*found["__all__"], *special})
 
-    return get, list_names, sorted(listed)
+    return get, list_names, sorted(public)
 
 
 def optional(module: str, purpose: str, *packages: str, remark: str = "") -> ModuleType:

@@ -15,8 +15,4 @@ if TYPE_CHECKING:
     from drsvm.engines.gpu.cuda_translation import samples_source
     from drsvm.engines.gpu.device import GpuError, cupy
 else:
-    _NAMES = {
-        ".cuda_translation": "samples_source",
-        ".device": "GpuError cupy",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -18,10 +18,4 @@ if TYPE_CHECKING:
     from drsvm.engines.sharded.quantiles import MASS, MOMENT, Bins, Histogram, crossing
     from drsvm.engines.sharded.sharded_rows import ShardedRows
 else:
-    _NAMES = {
-        ".chunks": "Chunk Survey",
-        ".coordinator": "Coordinator WorkerChannel total",
-        ".quantiles": "Bins Histogram MASS MOMENT crossing",
-        ".sharded_rows": "ShardedRows",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -9,8 +9,4 @@ if TYPE_CHECKING:
     from drsvm.solvers.dual_coordinate.ascent import losses_along
     from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinateState
 else:
-    _NAMES = {
-        ".ascent": "losses_along",
-        ".dual_coordinate_solver": "DualCoordinateState",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -43,12 +43,4 @@ if TYPE_CHECKING:
         pieces_at,
     )
 else:
-    _NAMES = {
-        ".cones": "cone_at",
-        ".newton": "TallSystem WideSystem newton_system solve_system",
-        ".small": "SmallState is_small",
-        ".starts": "SUBSET cold_starts rows_to_begin_with start_at",
-        ".state": "InteriorPointState",
-        ".working_set": "Estimate WorkingSetRun WorkingSetState pieces_at",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

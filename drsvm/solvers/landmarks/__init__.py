@@ -9,8 +9,4 @@ if TYPE_CHECKING:
     from drsvm.solvers.landmarks.landmark_solver import linear_problems
     from drsvm.solvers.landmarks.span import Span
 else:
-    _NAMES = {
-        ".landmark_solver": "linear_problems",
-        ".span": "Span",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -14,8 +14,4 @@ if TYPE_CHECKING:
     from drsvm.solvers.reformulation.priced_columns import PricedColumns, with_constant
     from drsvm.solvers.reformulation.span_of_rows import SpanOfRows, in_span_of_rows
 else:
-    _NAMES = {
-        ".priced_columns": "PricedColumns with_constant",
-        ".span_of_rows": "SpanOfRows in_span_of_rows",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -9,8 +9,4 @@ if TYPE_CHECKING:
     from drsvm.solvers.paper.admm.ball_qp import EXACT, Accelerated
     from drsvm.solvers.paper.admm.subproblem import Subproblem
 else:
-    _NAMES = {
-        ".ball_qp": "Accelerated EXACT",
-        ".subproblem": "Subproblem",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -13,8 +13,4 @@ if TYPE_CHECKING:
     from drsvm.solvers.paper.federated.federated_block import Block, Work
     from drsvm.solvers.paper.federated.global_ascent import global_ascent_for
 else:
-    _NAMES = {
-        ".federated_block": "Block Work",
-        ".global_ascent": "global_ascent_for",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -19,9 +19,4 @@ if TYPE_CHECKING:
         Schedule,
     )
 else:
-    _NAMES = {
-        ".block_fit": "BlockFit",
-        ".epochs": "Epochs MEMORY",
-        ".step_sizes": "Cycles Descent SPAN Schedule",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)
