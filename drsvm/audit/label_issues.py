@@ -151,10 +151,7 @@ def find_label_issues(
         with naming_columns(X, "of a pipeline, and pass that as estimator"):
             rows = check_array(X, **ROWS, estimator="find_label_issues", input_name="X")
         check_entries(as_rows(rows))
-    few_integers = y.dtype.kind in "biu" and 2 * len(np.unique(y)) <= len(y)
-    if not few_integers:
-        # Few integers are classes, whatever their values are.
-        check_classification_targets(y)
+    check_classification_targets(y)
     classes, given = np.unique(y, return_inverse=True)
     _check_classes(classes, given)
     if sample_weight is not None:

@@ -238,23 +238,26 @@ class _Measure(NamedTuple):
             raise ValueError(
                 f"limit must be 'average' or 'row', got limit={self.limit!r}."
             )
-        if self.loss == "hinge":
-            self._check_hinge()
         if self.confidence is not None:
             check_confidence(self.confidence)
-
-    def _check_hinge(self) -> None:
-        why = ""
-        if self.limit == "row":
-            option = "limit='row'"
-        elif self.costs is not None:
-            option = "costs"
-        elif self.confidence is not None:
-            option = f"confidence={self.confidence}"
-            why = ", and the hinge loss of rows not seen has no bound"
-        else:
+        if self.loss != "hinge":
             return
-        raise ValueError(f"{option} is for error rates{why}: use loss='zero-one'.")
+        for option in self.options_by_row():
+            raise ValueError(f"{option} is for error rates: use loss='zero-one'.")
+        if self.confidence is not None:
+            raise ValueError(
+                f"confidence={self.confidence} is for error rates, and the hinge loss "
+                "of rows not seen has no bound: use loss='zero-one'."
+            )
+
+    def options_by_row(self) -> list[str]:
+        """Return the given options for which it counts what each row's error costs."""
+        options = []
+        if self.limit == "row":
+            options.append("limit='row'")
+        if self.costs is not None:
+            options.append("costs")
+        return options
 
 
 def _risks_by_radius(
@@ -283,16 +286,11 @@ def _risk_of_remote_rows(
     given: AdversaryParameters,
 ) -> Costs:
     """Return the risks on rows elsewhere, where their margins are summed up."""
-    needs_rows = {
-        "limit='row'": measure.limit == "row",
-        "costs": measure.costs is not None,
-    }
-    for option, is_given in needs_rows.items():
-        if is_given:
-            raise ValueError(
-                f"{option} needs rows in memory: a random sample of some 10,000 of "
-                "them will do."
-            )
+    for option in measure.options_by_row():
+        raise ValueError(
+            f"{option} needs rows in memory: a random sample of some 10,000 of them "
+            "will do."
+        )
     functions, X = decision_functions(model, X, positive)
     if len(functions.coef) > 1:
         raise ValueError(

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from drsvm import BatchShiftsDisplay, ShiftDisplay, WassersteinSVC, measure_shift
-from drsvm.estimators import BatchShifts
+from drsvm.audit import BatchShifts
 
 rng = np.random.default_rng(0)
 
