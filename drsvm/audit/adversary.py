@@ -1,9 +1,24 @@
 """What an adversary within a ball can do to rows on which the classes are compared.
 
-A row labelled k has the loss max(1 − m, 0) with m = f_k − max_{j ≠ k} f_j. Moves
+A row labelled k has the loss max(1 − m, 0) with m = f_k − max_{j ≠ k} f_j [1]_. Moves
 towards a class j increase it by up to ‖(w_j − w_k)/a‖_q per unit. With the budget ε,
 the adversary flips the labels of mass β_i at a cost of κ_i each, and spends the rest, e
 = ε − Σ κ_i β_i, on moves between the two classes with the highest such rate.
+
+That no distribution in the ball is worse follows from duality [2]_, [3]_: the worst
+case is the minimum over the price λ of the radius of ε λ plus the expectation of the
+largest loss less λ times its cost, and the loss is piecewise linear [4]_.
+
+References
+----------
+.. [1] K. Crammer and Y. Singer, "On the algorithmic implementation of multiclass
+   kernel-based vector machines", Journal of Machine Learning Research 2, 2001.
+.. [2] P. Mohajerin Esfahani and D. Kuhn, "Data-driven distributionally robust
+   optimization using the Wasserstein metric", Mathematical Programming 171, 2018.
+.. [3] J. Blanchet and K. Murthy, "Quantifying distributional model risk via optimal
+   transport", Mathematics of Operations Research 44, 2019.
+.. [4] S. Shafieezadeh-Abadeh, D. Kuhn and P. Mohajerin Esfahani, "Regularization via
+   mass transportation", Journal of Machine Learning Research 20, 2019.
 """
 
 from dataclasses import dataclass
@@ -127,6 +142,7 @@ class Adversary:
         The latter is returned if no attack has the largest loss.
         """
         problem = self.problem
+        # Flips first, since they are paid before anything is moved
         flipped_share = self._flipped_share()
         atoms = self._split(flipped_share)
         shift = np.zeros(len(atoms.rows))
@@ -135,6 +151,9 @@ class Adversary:
         flipped_mass = self.data.weights * flipped_share
         left = problem.radius - problem.cost_of_flips(flipped_mass)
         if left > TIE * problem.radius and self.rate > 0:
+            # What is left moves all atoms that lose at the highest rate at once, by the
+            # same distance. If there are none, moving any atom forgoes some loss at
+            # first: this matters less, the less mass is moved the farther.
             movable_pair = self._first_movable_pair(atoms)
             if movable_pair is None:
                 attack = self._move_little_mass_far(atoms, left, slack)
@@ -166,6 +185,7 @@ class Adversary:
         priced = problem.can_flip & (costs > 0)
         if not priced.any():
             return share
+        # A flip pays if its gain exceeds its cost at the best price of the radius.
         radius_price = float(
             smallest_best_price(
                 margins, weights, self.rate, problem.radius, problem.flip_cost
@@ -227,7 +247,11 @@ class Adversary:
         return movable
 
     def _forgone(self, atoms: Atoms, label: int, other: int) -> np.ndarray:
-        """Return by how much the losses exceed 1 − (f_label − f_other)."""
+        """Return what atoms forgo if they move from a label to another class.
+
+        A far move ends at the loss 1 − (f_label − f_other) plus its length times the
+        rate. This is how much less that starts from than the atom's loss.
+        """
         values = self.data.values[:, atoms.rows]
         lead = values[label] - values[other]
         return np.maximum(lead - margins_of(values, atoms.codes), lead - 1.0)

@@ -67,7 +67,8 @@ class BatchShifts:
     def coverage(self) -> float:
         """The probability that the next movement is no larger than the radius.
 
-        This holds if no order of the movements is more likely than another.
+        This holds if no order of the movements is more likely than another: then the
+        next one is as likely to be the largest as any of them.
         """
         return len(self.shifts) / (len(self.shifts) + 1.0)
 

@@ -2,7 +2,13 @@
 
 With the label k, which costs a flip unless it is the row's own, a row is an error at
 the cost p_k: that of the flip and of a shift to where k is not predicted. The adversary
-chooses for every row among these options (p_k, c_k).
+chooses for every row among these options (p_k, c_k). As mass can be divided, the best
+choice is a fractional knapsack [1]_: what gains most for its cost comes first.
+
+References
+----------
+.. [1] G. B. Dantzig, "Discrete-variable extremum problems", Operations Research 5,
+   1957.
 """
 
 from collections.abc import Iterator, Mapping
@@ -104,35 +110,37 @@ class ErrorCosts:
         """The different costs of errors above 0, in increasing order."""
         return np.unique(self.costs[self.costs > 0.0])
 
+    @property
+    def weights(self) -> np.ndarray:
+        """The masses of the rows."""
+        return self.adversary.data.weights
+
     def in_sample(self, radii: np.ndarray, limit: str) -> np.ndarray:
         """Return the largest expected cost for all radii.
 
         Rows are shifted by a radius on average, or, with the limit "row", at most.
         """
         if limit == "row":
-            return self._each_row(radii)
-        return self._on_average(radii)
+            risks = self._each_row(radii)
+        else:
+            # The first option is to do nothing.
+            costs = np.insert(self.attack_costs, 0, 0.0, axis=0)
+            gains = np.insert(self.costs, 0, 0.0)
+            gains = np.broadcast_to(gains[:, None], costs.shape)
+            risks = largest_gains(costs, gains, self.weights, radii)
+        return np.minimum(risks, self.levels[-1])
 
     def _each_row(self, radii: np.ndarray) -> np.ndarray:
         """Return the sum over the levels of the mass that is worth each or more."""
-        weights = self.adversary.data.weights
         total = np.zeros(len(radii))
         steps = np.diff(self.levels, prepend=0.0)
         for level, step in zip(self.levels, steps, strict=True):
             cheapest = self.attack_costs[self.costs >= level].min(axis=0)
             order = np.argsort(cheapest)
-            masses = np.append(0.0, np.cumsum(weights[order]))
+            masses = np.append(0.0, np.cumsum(self.weights[order]))
             reached = np.searchsorted(cheapest[order], radii, side="right")
             total += step * masses[reached]
-        return np.minimum(total, self.levels[-1])
-
-    def _on_average(self, radii: np.ndarray) -> np.ndarray:
-        # The first option is to do nothing.
-        nothing = np.zeros_like(self.attack_costs[:1])
-        costs = np.vstack([nothing, self.attack_costs])
-        gains = np.broadcast_to(np.append(0.0, self.costs)[:, None], costs.shape)
-        risks = largest_gains(costs, gains, self.adversary.data.weights, radii)
-        return np.minimum(risks, self.levels[-1])
+        return total
 
     def in_population(
         self, radii: np.ndarray, limit: str, confidence: float, n: int
@@ -143,33 +151,35 @@ class ErrorCosts:
         """
         if len(self.levels) == 1 or limit == "row":
             return self._by_bands(radii, limit, confidence, n)
-        if np.isfinite(self.adversary.problem.flip_costs).any():
-            return self._by_radius_prices(radii, confidence, n)
-        # Both bounds hold: each has a part of the probability of an error.
         delta = 1.0 - confidence
-        by_bands = self._by_bands(radii, limit, 1.0 - PART_OF_BANDS * delta, n)
-        by_radius_prices = self._by_radius_prices(
-            radii, 1.0 - (1.0 - PART_OF_BANDS) * delta, n
-        )
+        if np.isfinite(self.adversary.problem.flip_costs).any():
+            return self._by_radius_prices(radii, delta, n)
+        # Both bounds hold: each has a part of the probability of an error.
+        of_bands = PART_OF_BANDS * delta
+        by_bands = self._by_bands(radii, limit, 1.0 - of_bands, n)
+        by_radius_prices = self._by_radius_prices(radii, delta - of_bands, n)
         return np.minimum(by_bands, by_radius_prices)
 
     def _by_bands(
         self, radii: np.ndarray, limit: str, confidence: float, n: int
     ) -> np.ndarray:
+        """Return bounds by bands around the distributions of costs, for each level."""
         largest = self.levels[-1]
         extra = largest * band(confidence, n, len(self.levels))
         return np.minimum(self.in_sample(radii, limit) + extra, largest)
 
-    def _by_radius_prices(
-        self, radii: np.ndarray, confidence: float, n: int
-    ) -> np.ndarray:
+    def _by_radius_prices(self, radii: np.ndarray, delta: float, n: int) -> np.ndarray:
+        """Return bounds by Chernoff's inequality for every price of the radius.
+
+        One of them is exceeded with a probability of at most delta.
+        """
         largest = self.levels[-1]
         shares = self.costs[:, None] / largest
         means = np.zeros(len(RADIUS_PRICES))
         for place, radius_price in enumerate(RADIUS_PRICES):
             net = np.maximum(shares - radius_price * self.attack_costs, 0.0)
-            means[place] = self.adversary.data.weights @ net.max(axis=0)
-        exponent = np.log(len(RADIUS_PRICES) / (1.0 - confidence)) / n
+            means[place] = self.weights @ net.max(axis=0)
+        exponent = np.log(len(RADIUS_PRICES) / delta) / n
         limits = limits_of_means(np.minimum(means, 1.0), exponent)
         bounds = np.multiply.outer(radii, RADIUS_PRICES) + limits
         return largest * np.minimum(bounds, 1.0).min(axis=1)

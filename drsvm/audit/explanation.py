@@ -1,4 +1,13 @@
-"""Why a classifier decides rows as it does: contributions, and turning shifts."""
+"""Why a classifier decides rows as it does: contributions, and turning shifts.
+
+A linear decision f(x) = w·x + b is a sum over features. The smallest shift that turns
+it has the length abs f(x) / ‖w/a‖_q: the distance from a hyperplane in any norm [1]_.
+
+References
+----------
+.. [1] O. L. Mangasarian, "Arbitrary-norm separating plane", Operations Research Letters
+   24, 1999.
+"""
 
 import math
 from collections.abc import Callable
@@ -282,6 +291,7 @@ def explain(
         "feature_cost": feature_cost,
     }
     adversary = adversary_for(data, ball_of(model, data, given))
+
     other, distance = _nearest_class(adversary)
     # Two classes for each row: decisions are positive for the first one.
     compared = np.array([data.codes, other])
@@ -294,8 +304,10 @@ def explain(
         compared[:] = [[place], [1 - place]]
     (first, second), pair = np.unique(compared, axis=1, return_inverse=True)
     pair = pair.ravel()
+    # Rows share few pairs, so that weights are kept by pair, not by row.
     leads = data.coef[first] - data.coef[second]
     base = (data.intercept[first] - data.intercept[second])[pair]
+
     if data.kernel is not None:
         if centre is not None:
             raise ValueError(

@@ -4,10 +4,15 @@
 a classifier need them: without the lower bound, nobody would know how much of the upper
 one is slack.
 
-Each row is moved by projected gradients within balls of several sizes, with its own
-label or a flipped one. How the budget is best spent on the moves that were found is
+Each row is moved by projected gradients [1]_ within balls of several sizes, with its
+own label or a flipped one. How the budget is best spent on the moves that were found is
 exact: what counts is the concave envelope of the losses of a row over their costs, and
 the steepest parts of all rows come first.
+
+References
+----------
+.. [1] A. Madry, A. Makelov, L. Schmidt, D. Tsipras and A. Vladu, "Towards deep learning
+   models resistant to adversarial attacks", ICLR 2018.
 """
 
 from dataclasses import dataclass
