@@ -17,10 +17,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from inside import clock, count_calls, interrupt_in, set_sizes  # noqa: F401  # fixtures
+from problems import DUAL_ORDER
 from sklearn.datasets import load_iris, make_classification
 from sklearn.preprocessing import StandardScaler
 from thorough import LONG, covering
 
+from drsvm import Problem
 from drsvm.utils import following
 
 # A shell lets commands in the background ignore Ctrl-C, and tests of interrupts inherit
@@ -185,12 +187,20 @@ def load_dataset():
 
 
 @pytest.fixture
-def proven_optimum():
-    """Return a function that looks up the proven optimum for (data set, weight norm q,
-    ridge c).
+def proven_problem(load_dataset):
+    """Return a function of (data set, norm q of the weights, ridge c).
+
+    It returns the problem and its proven optimum.
     """
     file = file_in_folder_of("DRSVM_REFERENCE", "optima.csv")
-    return lambda dataset, q, c: read_optima(file)[dataset, float(q), float(c)]
+
+    def proven(dataset, q, c):
+        known = read_optima(file)[dataset, float(q), float(c)]
+        ball = {"radius": known.radius, "flip_cost": known.flip_cost}
+        X, y = load_dataset(dataset)
+        return Problem(X, y, norm=DUAL_ORDER[q], l2=c, **ball), known
+
+    return proven
 
 
 @pytest.fixture

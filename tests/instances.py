@@ -8,7 +8,7 @@ import numpy as np
 from problems import NORMS
 from scipy import sparse
 
-from drsvm import Problem
+from drsvm import Problem, solve
 
 RADII = (0.0, 1e-4, 1e-3, 0.01, 0.01, 0.1, 0.1, 0.3, 1.0, 10.0)
 FLIP_COSTS = (0.1, 0.5, 1.0, 1.0, 2.0, 10.0, 100.0, math.inf, math.inf)
@@ -85,6 +85,19 @@ def sparse_problem(n, d, nonzeros=1, **parameters):
         (np.ones(n * nonzeros), np.sort(columns, axis=1).ravel(), indptr), shape=(n, d)
     )
     return Problem(X, np.where(np.arange(n) % 2, 1, -1), **parameters)
+
+
+def check_against_interior_point(problem, solver, **settings):
+    """Return the result of a solver, which proves the optimum of the interior point."""
+    result = solve(problem, solver, **settings)
+    reference = solve(problem, "interior-point")
+    about = solver, problem, result
+    assert result.gap <= result.tol, about
+    assert abs(result.objective - reference.objective) <= result.tol + reference.gap, (
+        about
+    )
+    assert result.lower_bound <= reference.objective + 1e-9, about
+    return result
 
 
 def power(rng, low, high, size=None):

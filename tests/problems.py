@@ -18,12 +18,22 @@ PLAIN = {
     "class_weight": None,
     "threshold": "optimum",
 }
-# The norm of the weights for each norm of the shifts
+# The norm of the weights for each norm of the shifts, and the other way round
 DUAL_ORDER = {
     1: math.inf,
     2: 2,
     math.inf: 1,
 }
+FIVE_ROWS = np.array(
+    [
+        [1.0, 0.0, 2.0],
+        [0.0, 1.0, 0.0],
+        [0.0, 0.0, 0.0],
+        [1.0, 1.0, 3.0],
+        [2.0, 0.0, 1.0],
+    ]
+)
+FIVE_LABELS = np.array([1, -1, 1, -1, 1])
 
 
 def plain_svc(*radius, **settings):

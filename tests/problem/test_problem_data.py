@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import FIVE_LABELS as Y
+from problems import FIVE_ROWS as X
 from problems import NORMS, Plain, classifiers, problems
 from scipy import sparse
 
@@ -14,16 +16,6 @@ from drsvm import Problem, solve
 from drsvm.problem import typical_row_norm
 from drsvm.utils import row_blocks
 
-X = np.array(
-    [
-        [1.0, 0.0, 2.0],
-        [0.0, 1.0, 0.0],
-        [0.0, 0.0, 0.0],
-        [1.0, 1.0, 3.0],
-        [2.0, 0.0, 1.0],
-    ]
-)
-Y = np.array([1, -1, 1, -1, 1])
 W = np.array([0.5, -1.0, 0.25])
 
 

@@ -10,16 +10,6 @@ from drsvm import Problem, Status, solve
 from drsvm.solvers import Candidate
 
 
-@pytest.fixture
-def problem():
-    return Problem(X, Y, **BALL)
-
-
-@pytest.fixture
-def optimum(problem):
-    return solve(problem, "conic")
-
-
 def test_a_start_is_a_classifier(problem):
     result = solve(problem, scripted(BAD), start=(GOOD.weights, 0.0), max_iter=1)
     assert result.objective == value(problem, GOOD)

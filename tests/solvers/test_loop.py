@@ -27,17 +27,6 @@ from drsvm.certificate import DualPoint
 from drsvm.solvers import POLISHED, Candidate, Incumbent
 from drsvm.utils import TimeLimit, paused, stage
 
-
-@pytest.fixture
-def problem():
-    return Problem(X, Y, **BALL)
-
-
-@pytest.fixture
-def optimum(problem):
-    return solve(problem, "conic")
-
-
 # How a run ends
 
 

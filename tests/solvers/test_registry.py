@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scripted import BALL, GOOD, Scripted, ScriptedState, X, Y, scripted
+from scripted import GOOD, Scripted, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, auto_radius, certify, radius_max, radius_path, solve
 from drsvm.solvers import (
@@ -15,11 +15,6 @@ from drsvm.solvers import (
     make_solver,
     solver_names,
 )
-
-
-@pytest.fixture
-def problem():
-    return Problem(X, Y, **BALL)
 
 
 def test_unknown_solvers_and_settings_are_rejected(problem):

@@ -19,22 +19,11 @@ from drsvm.solvers import build_model
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from _formulations import cvxpy_model
 
-# The norm of the shifts for each norm q of the weights
-WEIGHT_NORMS = {
-    1: math.inf,
-    2: 2,
-    math.inf: 1,
-}
-
 
 @pytest.mark.data
 @for_each(dataset=["a1a", "a2a"], q=[1, 2, math.inf], c=[0, 1])
-def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, c):
-    X, y = load_dataset(dataset)
-    known = proven_optimum(dataset, q, c)
-    problem = Problem(
-        X, y, radius=known.radius, flip_cost=known.flip_cost, norm=WEIGHT_NORMS[q], l2=c
-    )
+def test_proven_optima_are_reproduced(proven_problem, dataset, q, c):
+    problem, known = proven_problem(dataset, q, c)
     result = solve(problem, "conic")
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(known.optimum, abs=1e-7)

@@ -16,12 +16,6 @@ from drsvm.problem import draw_rows
 from drsvm.solvers import InteriorPoint
 from drsvm.solvers.interior_point import SUBSET
 
-# The norm of the shifts for each norm q of the weights
-SHIFT_NORMS = {
-    1: math.inf,
-    2: 2,
-    math.inf: 1,
-}
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
 
@@ -48,14 +42,10 @@ DATASETS = [*(f"a{k}a" for k in range(1, 10)), "ijcnn1"]
 
 @pytest.mark.data
 @pytest.mark.parametrize("c", [0, 1])
-@pytest.mark.parametrize("q", SHIFT_NORMS)
+@pytest.mark.parametrize("q", NORMS)
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, c):
-    X, y = load_dataset(dataset)
-    known = proven_optimum(dataset, q, c)
-    problem = Problem(
-        X, y, radius=known.radius, flip_cost=known.flip_cost, norm=SHIFT_NORMS[q], l2=c
-    )
+def test_proven_optima_are_reproduced(proven_problem, dataset, q, c):
+    problem, known = proven_problem(dataset, q, c)
     result = solve(problem, "interior-point")
     assert result.status is Status.OPTIMAL and result.gap <= 1e-8
     assert result.objective == pytest.approx(known.optimum, abs=2e-8)

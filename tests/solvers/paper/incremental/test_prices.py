@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from instances import (
+    check_against_interior_point,
     random_instance,
     sparse_problem,
     sparse_rows,
@@ -47,18 +48,6 @@ def priced(problem, rng, intercept_costs=(0.1, 1.0, 10.0, math.inf)):
     if problem.l2 > 0 or rng.random() < 0.6:
         return problem
     return problem.replace(feature_cost=rng.uniform(0.2, 3.0, problem.n_features))
-
-
-def check_against_interior_point(problem, name, **settings):
-    result = solve(problem, name, **settings)
-    reference = solve(problem, "interior-point")
-    assert result.gap <= result.tol, (name, problem, result)
-    assert abs(result.objective - reference.objective) <= result.tol + reference.gap, (
-        name,
-        problem,
-    )
-    assert result.lower_bound <= reference.objective + 1e-9, (name, problem)
-    return result
 
 
 @pytest.mark.thorough

@@ -22,8 +22,7 @@ from drsvm.solvers import proximal_step
 from drsvm.solvers.paper.incremental import Cycles, Schedule
 
 METHODS = ("isg", "ippa", "hybrid")
-SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
-A1A = [("a1a", q, c) for q in SHIFT_NORMS for c in (0, 1)]
+A1A = [("a1a", q, c) for q in NORMS for c in (0, 1)]
 OF_HYBRID = unless_long(
     [("a1a", 1, 0), ("a1a", 2, 1), ("a1a", math.inf, 0), ("ijcnn1", 2, 0)],
     [*A1A, ("a9a", 1, 0), ("a9a", 2, 0), ("ijcnn1", 2, 0)],
@@ -367,15 +366,9 @@ def test_bad_settings_are_rejected(arguments, message):
 
 @pytest.mark.data
 @pytest.mark.parametrize(("method", "name", "q", "c", "tol"), INSTANCES)
-def test_optima_are_reached_without_tuning(
-    load_dataset, proven_optimum, method, name, q, c, tol
-):
+def test_optima_are_reached_without_tuning(proven_problem, method, name, q, c, tol):
     """The subgradient method comes near the optimum, but proves little."""
-    known = proven_optimum(name, q, c)
-    (X, y) = load_dataset(name)
-    problem = Problem(
-        X, y, radius=known.radius, flip_cost=known.flip_cost, norm=SHIFT_NORMS[q], l2=c
-    )
+    problem, known = proven_problem(name, q, c)
     result = solve(problem, method, **({} if method == "isg" else {"tol": tol}))
     assert result.gap <= tol and result.objective <= known.optimum + min(tol, 1e-3)
     assert result.lower_bound <= known.optimum + known.certified_gap + 1e-9
