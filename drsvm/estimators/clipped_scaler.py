@@ -1,14 +1,15 @@
-"""Standardised features in which gross errors, such as a sensor's 9999, cannot outweigh everything else."""
+"""Standardised features in which gross errors cannot outweigh everything else.
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple, Self
+A gross error is a cell such as a sensor's 9999.
+"""
+
+from typing import Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array, validation
+from sklearn.utils import validation
 
 from drsvm.defaults.outliers import NORMAL_RANGE, ROUNDING, TAIL, quantiles
 from drsvm.estimators.placement import check_remote_features
@@ -16,16 +17,17 @@ from drsvm.problem.backends import backend_of
 from drsvm.problem.validation import check_number
 from drsvm.utils.annotations import Labels, Matrix, Values
 
-FORM = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}  # of the rows
 # Of rows on a cluster or a GPU, about this many are fetched to fit the scaler
 SAMPLE_ROWS = 100_000
 
 
-@dataclass(eq=False, repr=False)
 class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Clip every feature at a few robust deviations from its median, then scale it to mean 0 and deviation 1.
+    """Clip every feature at a few robust deviations from its median, then scale it.
 
-        x ↦ (min(max(x, lower), upper) − mean) / deviation,      lower, upper = median ∓ limit · robust deviation
+        x ↦ (min(max(x, lower), upper) − mean) / deviation
+        lower, upper = median ∓ limit · robust deviation
+
+    Scaled features have mean 0 and deviation 1.
 
     The robust deviation is the range between the 10th and the 90th percentile divided
     by 2.563, which is the standard deviation of a normal distribution. Up to a tenth of
@@ -56,7 +58,8 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    sklearn.preprocessing.RobustScaler : Divides by a robust deviation, but does not clip: errors stay as large.
+    sklearn.preprocessing.RobustScaler : Divides by a robust deviation, but does not
+        clip: errors stay as large.
 
     Notes
     -----
@@ -83,13 +86,15 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     1 cell above 93
     """
 
-    limit: float = 4.0
-    _: KW_ONLY
-    with_mean: bool = True
-    with_std: bool = True
+    def __init__(
+        self, limit: float = 4.0, *, with_mean: bool = True, with_std: bool = True
+    ):
+        self.limit = limit
+        self.with_mean = with_mean
+        self.with_std = with_std
 
     def fit(self, X: Matrix, y: Labels = None, sample_weight: Values = None) -> Self:
-        """Compute limits, means and deviations, and return self.
+        """Compute limits, means and deviations.
 
         Parameters
         ----------
@@ -97,6 +102,10 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Features; y is ignored.
         sample_weight : array of shape (n_samples,), optional
             Weights of the samples: a weight of 2 counts as two equal rows.
+
+        Returns
+        -------
+        self
         """
         self.__dict__.pop("scaler_", None)
         return self.partial_fit(X, y, sample_weight)
@@ -108,34 +117,37 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         The limits come from the first rows.
         """
-        first = not hasattr(self, "scaler_")
         if not check_number(self.limit, "limit", infinite=True) > 0.0:
             raise ValueError(
                 f"limit must be above 0, such as 4, got limit={self.limit!r}."
             )
+        first = not hasattr(self, "scaler_")
         backend = backend_of(X)
-        if backend is not None and sample_weight is not None:
-            raise TypeError(
-                "ClippedScaler takes no sample_weight for rows on a cluster or a GPU: omit it."
-            )
-        given = X
-        X = self._checked(
-            X if backend is None else backend.sample(X, SAMPLE_ROWS), reset=first
-        )
-        if backend is not None:
-            validation._check_feature_names(self, backend.named(given), reset=first)
+        if backend is None:
+            rows = self._checked(X, reset=first)
+        else:
+            if sample_weight is not None:
+                raise TypeError(
+                    "ClippedScaler takes no sample_weight for rows on a cluster or a "
+                    "GPU: omit it."
+                )
+            rows = self._checked(backend.sample(X, SAMPLE_ROWS), reset=first)
+            # A sample has lost its names.
+            validation._check_feature_names(self, backend.named(X), reset=first)
         weights = validation._check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
         if first:
-            self.lower_, self.upper_ = _limits(X, float(self.limit), weights)
+            self.lower_, self.upper_ = _limits(rows, float(self.limit), weights)
             self.scaler_ = StandardScaler(
-                with_mean=self.with_mean and not _is_sparse(X), with_std=self.with_std
+                with_mean=self.with_mean and not _is_sparse(rows),
+                with_std=self.with_std,
             )
-        counted = None if sample_weight is None else weights
-        with np.errstate(invalid="ignore"):  # columns without a number have no mean
+        clipped = _clipped(rows, self.lower_, self.upper_)
+        # Columns without a number have no mean.
+        with np.errstate(invalid="ignore"):
             self.scaler_.partial_fit(
-                _clipped(X, self.lower_, self.upper_), sample_weight=counted
+                clipped, sample_weight=None if sample_weight is None else weights
             )
         return self
 
@@ -150,7 +162,8 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             check_remote_features(self, X)
             return backend.mapped(X, scaled, parameters_of(self))
         X = self._checked(X, reset=False)
-        return scaled(X, *(values.astype(X.dtype) for values in parameters_of(self)))
+        parameters = [values.astype(X.dtype) for values in parameters_of(self)]
+        return scaled(X, *parameters)
 
     def inverse_transform(self, X: Matrix) -> Matrix:
         """Return features after `transform` in their original units.
@@ -161,18 +174,44 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.scaler_.inverse_transform(X)
 
     def count_clipped(self, X: Matrix) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many cells of rows are below the lower and above the upper limit, two arrays over the features."""
+        """Return the number of cells that are clipped in every column.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        below, above : arrays of shape (n_features,)
+            The number of cells below the lower and above the upper limit.
+        """
         validation.check_is_fitted(self)
-        return _counts(self._checked(X, reset=False), self.lower_, self.upper_)
+        X = self._checked(X, reset=False)
+        if not _is_sparse(X):
+            return (self.lower_ > X).sum(axis=0), (self.upper_ < X).sum(axis=0)
+        n_features = X.shape[1]
+        below = X.indices[X.data < self.lower_[X.indices]]
+        above = X.indices[X.data > self.upper_[X.indices]]
+        return (
+            np.bincount(below, minlength=n_features),
+            np.bincount(above, minlength=n_features),
+        )
 
     def _checked(self, X, reset: bool) -> Matrix:
         return validation.validate_data(
-            self, X, reset=reset, dtype=validation.FLOAT_DTYPES, **FORM
+            self,
+            X,
+            reset=reset,
+            dtype=validation.FLOAT_DTYPES,
+            accept_sparse="csr",
+            ensure_all_finite="allow-nan",
         )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -181,80 +220,32 @@ def _is_sparse(X) -> bool:
     return hasattr(X, "tocsr")  # also one of CuPy
 
 
-class ClippedCells(NamedTuple):
-    """Which cells are clipped."""
-
-    # Such as "2 cells above 131, up to 9,999", by the name of the column, the farthest
-    # first
-    far: dict[str, str]
-    in_tails: tuple[int, int]  # the number of other cells, and of their columns
-
-
-def clipped_cells(
-    scaler: ClippedScaler, names: list[str], X, shown: Callable[[int, float], str]
-) -> ClippedCells:
-    """Describe the clipped cells of columns.
-
-    `shown` turns a value of the column at a place into text.
-    """
-    X = check_array(X, dtype=np.float64, **FORM)
-    below, above = _counts(X, scaler.lower_, scaler.upper_)
-    if _is_sparse(X):
-        extremes = (X.min(axis=0), X.max(axis=0))
-    else:
-        extremes = (np.fmin.reduce(X), np.fmax.reduce(X))
-    lowest, highest = (
-        values.toarray().ravel() if _is_sparse(values) else values
-        for values in extremes
-    )
-    places = np.flatnonzero(below + above)
-    beyond = np.maximum(scaler.lower_ - lowest, highest - scaler.upper_)[places]
-    widths = (scaler.upper_ - scaler.lower_)[places]
-    # Farther beyond a limit than the limits are apart, it hardly belongs to its column
-    in_tail = beyond < widths
-    sides = (
-        (below, "below", scaler.lower_, "down", lowest),
-        (above, "above", scaler.upper_, "up", highest),
-    )
-    far: dict[str, str] = {}
-    for place in places[np.argsort(-beyond / widths, kind="stable")][
-        : np.count_nonzero(~in_tail)
-    ].tolist():
-        far[names[place]] = ", ".join(
-            f"{counts[place]:,} cell{'s' if counts[place] > 1 else ''} {side} {shown(place, float(limits[place]))}, "
-            f"{way} to {shown(place, float(values[place]))}"
-            for counts, side, limits, way, values in sides
-            if counts[place]
-        )
-    return ClippedCells(
-        far, (int((below + above)[places[in_tail]].sum()), int(in_tail.sum()))
-    )
-
-
 def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:
-    """Return lower and upper limits, means (0: not centred) and deviations (1: not scaled) of the features."""
+    """Return lower and upper limits, means and deviations of the features.
+
+    They are 0 where features are not centred, and 1 where they are not scaled.
+    """
     moments = scaler.scaler_
-    lower = scaler.lower_
+    mean = np.zeros_like(scaler.lower_)
     if moments.with_mean:
         mean = moments.mean_
-    else:
-        mean = np.zeros_like(lower)
-    return (
-        lower,
-        scaler.upper_,
-        mean,
-        np.ones_like(lower) if moments.scale_ is None else moments.scale_,
-    )
+    deviation = moments.scale_
+    if deviation is None:
+        deviation = np.ones_like(scaler.lower_)
+    return scaler.lower_, scaler.upper_, mean, deviation
 
 
-def scaled(X: Matrix, lower, upper, mean, scale) -> Matrix:
-    """Return clipped and scaled rows: of numpy, scipy or CuPy, with parameters of the same library."""
+def scaled(X: Matrix, lower, upper, mean, deviation) -> Matrix:
+    """Return clipped and scaled rows of numpy, scipy or CuPy.
+
+    The parameters are arrays of the same library.
+    """
     X = _clipped(X, lower, upper)  # a copy
     if _is_sparse(X):
-        X.data /= scale[X.indices]
+        X.data /= deviation[X.indices]
     else:
         X -= mean
-        X /= scale
+        X /= deviation
     return X
 
 
@@ -266,63 +257,65 @@ def _clipped(X: Matrix, lower: np.ndarray, upper: np.ndarray) -> Matrix:
     return X
 
 
-def _counts(X, lower, upper) -> tuple[np.ndarray, np.ndarray]:
-    if not _is_sparse(X):
-        return (lower > X).sum(axis=0), (upper < X).sum(axis=0)
-    below = X.indices[X.data < lower[X.indices]]
-    above = X.indices[X.data > upper[X.indices]]
-    return np.bincount(below, minlength=X.shape[1]), np.bincount(
-        above, minlength=X.shape[1]
-    )
-
-
-def _limits(X, limit: float, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _limits(
+    X: Matrix, limit: float, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lower and the upper limits of the columns."""
     counts = weights > 0.0
-    if counts.all():
-        X = X
-        weights = weights
-    else:
+    if not counts.all():
         X = X[counts]
         weights = weights[counts]
-    middle, deviation = np.zeros((2, X.shape[1]))
-    frequent = np.ones(X.shape[1], dtype=bool)
+    n_features = X.shape[1]
+    middle = np.zeros(n_features)
+    deviation = np.zeros(n_features)
+    frequent = np.ones(n_features, dtype=bool)
     cells = X
-    if _is_sparse(
-        X
-    ):  # a column with few stored entries is 0 from its 10th to its 90th percentile
-        masses = np.bincount(
-            X.indices, np.repeat(weights, np.diff(X.indptr)), minlength=X.shape[1]
-        )
+    if _is_sparse(X):
+        # A column with few stored entries is 0 from its 10th to its 90th percentile.
+        # Only the others are stored as dense columns.
+        entry_weights = np.repeat(weights, np.diff(X.indptr))
+        masses = np.bincount(X.indices, entry_weights, minlength=n_features)
         frequent = masses >= TAIL * weights.sum()
         cells = X[:, frequent].toarray()
-    low, middle[frequent], high = quantiles(cells, weights)
+        deviation[~frequent] = _usual_distances(X[:, ~frequent], weights)
+
+    low, median, high = quantiles(cells, weights)
+    spread = (high - low) / NORMAL_RANGE
+    # Columns in which most cells are equal go by those that differ.
     equal = high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high))
-    distances = _usual_distances(cells[:, equal] - middle[frequent][equal], weights)
-    deviation[frequent] = (high - low) / NORMAL_RANGE
-    deviation[np.flatnonzero(frequent)[equal]] = distances
-    deviation[~frequent] = _usual_distances(X[:, ~frequent], weights)
-    reach = np.multiply(
-        limit, deviation, where=deviation > 0.0, out=np.full_like(deviation, np.inf)
-    )
+    spread[equal] = _usual_distances(cells[:, equal] - median[equal], weights)
+    middle[frequent] = median
+    deviation[frequent] = spread
+
+    # If hardly any cells differ, nothing is clipped.
+    varies = deviation > 0.0
+    reach = np.full(n_features, np.inf)
+    reach[varies] = limit * deviation[varies]
     lower = middle - reach
     upper = middle + reach
     if _is_sparse(X):
-        return (np.minimum(lower, 0.0), np.maximum(upper, 0.0))
-    return (lower, upper)
+        # Zeros stay zeros.
+        lower = np.minimum(lower, 0.0)
+        upper = np.maximum(upper, 0.0)
+    return lower, upper
 
 
-def _usual_distances(differences, weights: np.ndarray) -> np.ndarray:
+def _usual_distances(differences: Matrix, weights: np.ndarray) -> np.ndarray:
     """Return the median size of the entries of every column that are not 0.
 
-    0 if there are none.
+    It is that of weighted rows, and 0 if there are none.
     """
     entries = sparse.csc_array(differences)
     entries.data = np.abs(np.nan_to_num(entries.data, posinf=np.inf))
     entries.eliminate_zeros()
-    order = np.lexsort(
-        (entries.data, np.repeat(np.arange(entries.shape[1]), np.diff(entries.indptr)))
-    )
+    counts = np.diff(entries.indptr)
+    # The entries of each column by size, one column after the other
+    columns = np.repeat(np.arange(entries.shape[1]), counts)
+    order = np.lexsort((entries.data, columns))
     masses = np.append(0.0, np.cumsum(weights[entries.indices][order]))
-    middles = 0.5 * (masses[entries.indptr[:-1]] + masses[entries.indptr[1:]])
-    found = np.append(entries.data[order], 0.0)[np.searchsorted(masses[1:], middles)]
-    return np.where(np.diff(entries.indptr) > 0, found, 0.0)
+    # The median of a column is where half of its mass is reached.
+    first = masses[entries.indptr[:-1]]
+    last = masses[entries.indptr[1:]]
+    places = np.searchsorted(masses[1:], 0.5 * (first + last))
+    sizes = np.append(entries.data[order], 0.0)
+    return np.where(counts > 0, sizes[places], 0.0)

@@ -21,13 +21,14 @@ from sklearn.preprocessing import StandardScaler
 from drsvm.audit.model_layers import final_classifier, trained_parameters, transformed
 from drsvm.audit.performance import Figures
 from drsvm.defaults import one_vs_rest, prices
-from drsvm.estimators.clipped_scaler import ClippedScaler, clipped_cells
+from drsvm.estimators.clipped_scaler import ClippedScaler
 from drsvm.estimators.kernel import WassersteinKernelSVC
 from drsvm.estimators.linear import WassersteinSVC
 from drsvm.estimators.search import WassersteinSVCCV
 from drsvm.problem.result import Result
 from drsvm.problem.validation import check_rows, check_that_labels_are_given
 from drsvm.report.verdict import Alternative
+from drsvm.tables.clipped_cells import clipped_cells
 from drsvm.tables.copies import about_copies, copies_of, held_out_rows
 from drsvm.tables.notes import what_was_clipped
 from drsvm.utils.annotations import Labels, Matrix

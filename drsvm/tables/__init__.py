@@ -7,8 +7,8 @@ chooses `columns`, finds their `kinds`, `values` and `copies`, and takes `notes`
 `dataset`. `row_files` and `streamed_tables` are for data that do not fit into memory.
 
 Errors (`DataFileError`) name the file, the line or column, and the remedy. Only
-`preparation` needs scikit-learn, which takes long to import: an error in a file is
-reported before.
+`preparation` (with `clipped_cells`) needs scikit-learn, which takes long to import: an
+error in a file is reported before.
 """
 
 from typing import TYPE_CHECKING

@@ -16,10 +16,11 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from drsvm.estimators.clipped_scaler import ClippedCells, ClippedScaler, clipped_cells
+from drsvm.estimators.clipped_scaler import ClippedScaler
 from drsvm.estimators.column_errors import check_distinct
 from drsvm.tables.arrow_columns import Column, Table, columns_of
 from drsvm.tables.cell_styles import MISSING, Style
+from drsvm.tables.clipped_cells import ClippedCells, clipped_cells
 from drsvm.tables.columns import absent_columns
 from drsvm.tables.dataset import Schema
 from drsvm.tables.values import (

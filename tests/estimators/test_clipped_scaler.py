@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from drsvm import ClippedScaler, WassersteinSVC, load_model, save_model
-from drsvm.estimators.clipped_scaler import clipped_cells
+from drsvm.tables.clipped_cells import clipped_cells
 from drsvm.utils import number
 
 
