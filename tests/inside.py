@@ -1,6 +1,7 @@
 """What tests change inside of the package: every name is written here, and only here."""
 
 import itertools
+from functools import partial
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -57,6 +58,12 @@ SIZES = {
     "long_pass": "drsvm.solvers.paper.incremental.epochs:LONG_PASS",
     # defaults
     "seconds_of_a_pair": "drsvm.defaults.radius_rule:SECONDS_OF_A_PAIR",
+    # audit and report
+    "dense_entries": "drsvm.audit.label_issues:DENSE_ENTRIES",
+    "n_trees": "drsvm.audit.label_issues:N_TREES",
+    "trees_of_reports": "drsvm.report.computations:TREES",
+    "time_for_other_radii": "drsvm.report.computations:_time_left",
+    "plots_of_reports": "drsvm.report.report:draw_all",
     # utils
     "block_bytes": "drsvm.utils.parallel:BLOCK_BYTES",
     "part_size": "drsvm.utils.parallel:PART",
@@ -88,15 +95,21 @@ def owner_and_name(place):
 def set_sizes(monkeypatch):
     """Return a function that sets sizes until the end of the test."""
 
-    def set_all(**sizes):
-        for size, value in sizes.items():
-            owner, name = owner_and_name(SIZES[size])
-            if callable(getattr(owner, name)):
-                monkeypatch.setattr(owner, name, lambda value=value: value)
-            else:
-                monkeypatch.setattr(owner, name, value)
+    return partial(set_sizes_by, monkeypatch)
 
-    return set_all
+
+def set_sizes_by(monkeypatch, **sizes):
+    """Set sizes until a monkeypatch is undone, for fixtures of a wider scope."""
+    for size, value in sizes.items():
+        owner, name = owner_and_name(SIZES[size])
+        if callable(getattr(owner, name)):
+            monkeypatch.setattr(owner, name, partial(returned, value))
+        else:
+            monkeypatch.setattr(owner, name, value)
+
+
+def returned(value, *_, **__):
+    return value
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 
+from inside import set_sizes_by
+
 # A name that would do harm if it were not escaped
 NASTY = "<script>alert('&')</script>"
 
@@ -15,9 +17,7 @@ def omit_plots(monkeypatch):
     """Let reports have no plots, and few trees judge the labels: these take most of the
     time.
     """
-    monkeypatch.setattr(
-        "drsvm.report.report.draw_all", lambda analysis: defaultdict(str)
-    )
+    set_sizes_by(monkeypatch, plots_of_reports=defaultdict(str))
     use_few_trees(monkeypatch)
 
 
@@ -25,7 +25,5 @@ def use_few_trees(monkeypatch):
     """Let few trees give the second opinion about labels, and compete with a classifier
     in reports.
     """
-    monkeypatch.setattr(
-        "drsvm.report.computations.TREES", {"max_iter": 20, "max_leaf_nodes": 8}
-    )
-    monkeypatch.setattr("drsvm.audit.label_issues.N_TREES", 10)
+    trees = {"max_iter": 20, "max_leaf_nodes": 8}
+    set_sizes_by(monkeypatch, trees_of_reports=trees, n_trees=10)

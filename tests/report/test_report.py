@@ -1,5 +1,7 @@
 """Reports as files, and bad arguments."""
 
+import errno
+import os
 import sys
 
 import numpy as np
@@ -13,9 +15,13 @@ from drsvm.report import Report, make_report
 def test_a_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     target = tmp_path / "page.html"
     assert Report(html="größer", summary={}).save(target) == target
-    # Which does it
-    monkeypatch.setattr("drsvm.report.report.write_files", lambda contents: None)
-    Report(html="new", summary={}).save(target)
+
+    def full(number):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        Report(html="new", summary={}).save(target)
     assert target.read_text(encoding="utf-8") == "größer"
     with pytest.raises(FileNotFoundError, match=r"the folder .*nowhere does not exist"):
         Report(html="new", summary={}).save(tmp_path / "nowhere" / "page.html")
