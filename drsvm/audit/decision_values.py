@@ -158,6 +158,7 @@ def labelled(
     Labels and weights are checked.
     """
     known = dict(vars(functions))
+    # With one function, both sides get a value, so that two classes are like several.
     if len(functions.coef) == 1:
         values = TWO_SIDES * values
         known["coef"] = TWO_SIDES * functions.coef

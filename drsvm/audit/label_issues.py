@@ -158,6 +158,7 @@ def find_label_issues(
         sample_weight = _check_sample_weight(
             sample_weight, y[:, None], dtype=np.float64, ensure_non_negative=True
         )
+    # One or two classifiers judge every row in folds.
     judges = _judges(X, estimator, second_opinion, standardise)
     folds = out_of_fold.splits_for_all(X, y, cv, random_state)
     report_fold = _FoldReport(len(judges) * len(folds), verbose, callback)
@@ -183,6 +184,7 @@ def find_label_issues(
         if counts_own:
             all_rows = np.arange(len(y))
             own = out_of_fold.decisions_of_fold(first, table, all_rows, all_rows)[0]
+    # The second opinion always judges fold by fold.
     decisions = [in_folds]
     for judge in judges[1:]:
         decisions.append(

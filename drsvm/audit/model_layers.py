@@ -38,6 +38,7 @@ def transformed(model: Classifier, X: Matrix) -> Matrix:
 def final_classifier(model: Classifier) -> Any:
     """Return the classifier in a model, its intercept moved by any threshold."""
     *outer, classifier = layers(model)
+    # A threshold moves the intercept: f > t is the same as f − t > 0.
     if not any(map(has_threshold, outer)):
         return classifier
     threshold = threshold_around(model)
@@ -138,6 +139,7 @@ def threshold_around(model: Classifier) -> float:
     log_odds = _log_odds(threshold)
     if not of_second_class:
         log_odds = -log_odds
+    # By name: importing scikit-learn's linear models takes long.
     kinds = [kind.__name__ for kind in type(classifier).__mro__]
     if "LogisticRegression" in kinds:
         return log_odds

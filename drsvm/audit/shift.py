@@ -237,6 +237,7 @@ def shift_between(
         # A RandomState: numpy's generators take a seed.
         random_state = random_state.randint(2**31)
     random = np.random.default_rng(random_state)
+    # How far the rows have moved, and what would be by chance
     pooled = Pooled(before.distances, after.distances)
     masses = pooled.masses()
     moved = pooled.distances(masses)

@@ -153,6 +153,7 @@ def worst_case_risk(
         )
     data = decision_values(model, X, y, sample_weight, positive)
     ball = ball_of(model, data, given)
+    # Weights that are whole numbers stand for rows.
     n_rows = len(data.codes)
     if confidence is not None:
         n_rows = rows_drawn(sample_weight, n_rows)
@@ -291,6 +292,8 @@ def _risk_of_remote_rows(
             f"{option} needs rows in memory: a random sample of some 10,000 of them "
             "will do."
         )
+    # Rows elsewhere have one decision function, and two labels: a problem of theirs
+    # then has sums over its rows that give the worst case.
     functions, X = decision_functions(model, X, positive)
     if len(functions.coef) > 1:
         raise ValueError(

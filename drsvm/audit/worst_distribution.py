@@ -187,6 +187,7 @@ def worst_case_distribution(
         "feature_cost": feature_cost,
     }
     ball = ball_of(model, data, given)
+    # Of a linear classifier, this is the exact adversary.
     adversary = adversary_for(data, ball, KernelAttack)
     attack = adversary.worst_attack(slack)
     # For a kernel, the attack is a lower bound; its risk is reported from above.

@@ -171,6 +171,7 @@ class ConvergenceDisplay(Display):
             label = "objective (solid), lower bound (dotted)"
             self.ax_.set(ylabel=label, ylim=(-0.02, 1.25))
         self.ax_.set_xlabel(TIMES[x])
+        # Solvers of different speed need a logarithmic axis.
         times = np.concatenate(shown)
         positive = times[times > 0]
         if len(positive) and positive.max() > 30 * positive.min():

@@ -143,6 +143,8 @@ class RadiusPathDisplay(Display):
         if radii is None:
             count = check_count(n_radii, "n_radii")
             radii = radii_to_try(classifier, rows, labels, count, TimeLimit())
+        # Steps in front of the classifier do not depend on the radius: only the last
+        # one is fitted again.
         models = list(fitted_at(classifier, rows, labels, list(radii)))
         if not models:
             # No radius gives weights.
@@ -288,6 +290,7 @@ class RadiusPathDisplay(Display):
         others = largest[n_named : n_named + MOST_OTHERS]
         ax.axhline(0.0, color=FAINT, linewidth=1.0)
         if len(others):
+            # Named together, by one entry of the legend
             faint = {"color": FAINT, "linewidth": 0.8, "alpha": 0.7, "zorder": 1.5}
             lines = ax.plot(self.radii, self.weights[:, others], **faint)
             lines[0].set_label(f"{self.weights.shape[1] - len(named)} others")

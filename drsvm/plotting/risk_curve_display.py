@@ -159,6 +159,7 @@ class RiskCurveDisplay(Display):
                 end = max(end, 1.5 * radius)
             radii = np.linspace(0.0, end, 101)
         radii = np.asarray(radii, dtype=np.float64)
+        # The worst case of a kernel is known between two bounds only.
         attacked = {}
         for name, model in named.items():
             if kernel_classifier(final_classifier(model)) is not None:

@@ -90,6 +90,7 @@ class ShiftDisplay(Display):
     def _draw(self) -> None:
         both = np.concatenate([self.before, self.after])
         both = both[np.isfinite(both)]
+        # A few rows far away, or without any finite distance, must not set the scale.
         low = -1.0
         high = 1.0
         if len(both):

@@ -52,6 +52,7 @@ def contents(
     points = np.asarray(data.X[shown] @ plane.axes.T, dtype=np.float64) + plane.origin
     n_features = data.X.shape[1]
     if n_features == 1:
+        # Points on a line would hide each other.
         points[:, 1] = random.uniform(-JITTER, JITTER, len(shown))
         plane = replace(plane, labels=(plane.labels[0], "(random jitter)"))
 
@@ -66,10 +67,12 @@ def contents(
     before_and_after = (groups[data.codes[rows]], groups[new_codes[rows]])
     np.add.at(flips, before_and_after, distribution.mass[flipped])
 
+    # Moves in the plane, where all atoms go along the image of the same direction
     moved_rows, atoms, n_moved = _shown_moves(distribution, shown, random)
     start = points[moved_rows]
     directions = np.atleast_2d(distribution.direction) @ plane.axes.T
     end = start + distribution._steps[atoms, None] * directions
+    # Two features of about the same spread are drawn on the same scale.
     width, height = np.ptp(points, axis=0)
     similar = width < 4 * height and height < 4 * width
     return {
@@ -100,6 +103,7 @@ def _shown_rows(
         return rows
     is_concerned = distribution.flipped | (distribution.shift > 0)
     concerned = np.unique(distribution.rows[is_concerned])
+    # Without these, a few rows that flip or move among thousands would not be seen.
     some = random.permutation(concerned)[: min(MOST_ARROWS, max_points // 2)]
     others = random.permutation(np.setdiff1d(rows, some))[: max_points - len(some)]
     return np.sort(np.append(some, others))
@@ -169,6 +173,8 @@ def _plane(
     if len(data.classes) == 2:
         w = coef[1] - coef[0]
         return plane_for(data.X, w, intercept[1] - intercept[0], feature_names)
+    # Class means lie in few directions, and rows in many: the plane in which the means
+    # are far apart shows the classes best.
     means = []
     for code in range(len(data.classes)):
         mass = np.where(data.codes == code, data.weights, 0.0)
@@ -177,6 +183,7 @@ def _plane(
     means = np.array(means)
     if data.X.shape[1] == 2:
         plane = plane_for(means, coef[0], intercept[0], feature_names)
+        # In the plane of two features, the values of all classes are known.
         return replace(plane, normal=coef, offset=intercept)
     if not (distribution.shift > 0).any():
         # Nothing moves: two principal components
@@ -185,6 +192,7 @@ def _plane(
             "class means, second principal component",
         )
         return replace(plane_for(means, 0.0 * coef[0], 0.0), labels=labels)
+    # Across the boundary of the two classes between which atoms move
     first, second = distribution._pair
     w = coef[second] - coef[first]
     plane = plane_for(means, w, intercept[second] - intercept[first])

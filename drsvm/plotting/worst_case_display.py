@@ -267,6 +267,7 @@ class WorstCaseDisplay(Display):
         if len(self.moved_from):
             self._draw_moves(looks)
         self._draw_boundaries()
+        # Boundaries and arrows would widen the axes.
         (left, bottom), (right, top) = self._corners()
         ax.set(xlim=(left, right), ylim=(bottom, top))
         if self.equal_aspect:
@@ -296,6 +297,7 @@ class WorstCaseDisplay(Display):
     def _draw_moves(self, looks: list[Look]) -> None:
         """Draw arrows; only lines if the moves are too short for a head."""
         steps = self.moved_to - self.moved_from
+        # The longest move, as a share of the plot
         span = np.ptp(self.points, axis=0)
         longest = float(np.abs(steps / np.where(span > 0, span, 1.0)).max())
         factor = _magnification(longest)
@@ -321,12 +323,14 @@ class WorstCaseDisplay(Display):
         if factor > 1:
             remarks.append(f"arrows × {factor}")
         name = f"moved ({', '.join(remarks)})" if remarks else "moved"
+        # Arrows of matplotlib have no entries in the legend.
         arrow = {"marker": r"$\rightarrow$", "linestyle": "none", "markersize": 11}
         self.ax_.plot([], [], color=GREY, label=name, **arrow)
 
     def _draw_boundaries(self) -> None:
         """Draw where a class begins to lead all others, and where it leads by 1."""
         (left, bottom), (right, top) = self._corners()
+        # Boundaries of several classes are polygons, which a grid of values finds.
         x, y = np.meshgrid(
             np.linspace(left, right, GRID), np.linspace(bottom, top, GRID)
         )
@@ -408,6 +412,7 @@ def draw_flips(ax: Panel, flips: np.ndarray, class_names: tuple[str, ...]) -> No
         xticks_rotation=rotation,
         text_kw={"fontsize": "small"},
     )
+    # Only flips have numbers.
     for text in table.text_[percent == 0.0]:
         text.remove()
     ax.set(xlabel="label after the flip", ylabel="label before")
