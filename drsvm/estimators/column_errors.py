@@ -4,39 +4,37 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import Any
 
 import numpy as np
 
 from drsvm.utils.annotations import Matrix
 
-# Cells that are not numbers: kinds of arrays, types of objects, and what to do with
-# them.
-TEXT = (
-    "text",
-    "US",
-    str,
-    "encode it first, for instance with OneHotEncoder in a ColumnTransformer",
-)
-REMEDY_FOR_DATES = (
+TEXT_REMEDY = "encode it first, for instance with OneHotEncoder in a ColumnTransformer"
+DATE_REMEDY = (
     "convert them to numbers first, for instance days since the first one, in a step"
 )
-DATES = "dates", "mM", date | timedelta, REMEDY_FOR_DATES
 
 
 @contextmanager
 def naming_columns(X: Matrix, place: str = "in front of the classifier"):
-    """Name the column with text or dates, and the remedy, if X cannot be converted to numbers in the block."""
+    """Name the column with text or dates, if X cannot be converted to numbers.
+
+    Parameters
+    ----------
+    X : matrix or data frame
+        What the block converts.
+    place : str
+        Where the remedy belongs.
+    """
     check_distinct(getattr(X, "columns", ()))
-    first = next((column for _, column in _columns(X)), None)
+    _, first = next(_columns(X), ("", None))
     if getattr(getattr(first, "dtype", None), "kind", "") in ("m", "M"):
-        # Numpy would convert a table that has nothing but dates
-        _explain(X, DATES, place)
+        # Numpy would convert a table that has nothing but dates.
+        _explain(X, place)
     try:
         yield
     except (TypeError, ValueError):
-        _explain(X, TEXT, place)
-        _explain(X, DATES, place)
+        _explain(X, place)
         raise
 
 
@@ -45,27 +43,33 @@ def check_distinct(names: Iterable[Hashable]) -> None:
     for name, count in Counter(names).items():
         if count > 1:
             raise ValueError(
-                f"{count} columns are called {name!r}: rename them, or leave out all but one."
+                f"{count} columns are called {name!r}: rename them, or leave out all "
+                "but one."
             )
 
 
 def _columns(X: Matrix) -> Iterator[tuple[str, Matrix]]:
-    """Return the columns of a data frame with their names.
-
-    Anything else counts as one.
-    """
+    """Yield the columns of a data frame with their names; anything else is one."""
     if hasattr(X, "columns"):
-        return ((f"column {name!r}", X[name]) for name in X.columns)
-    return iter([("X", X)])
+        for name in X.columns:
+            yield f"column {name!r}", X[name]
+    else:
+        yield "X", X
 
 
-def _explain(X: Matrix, cells: tuple[str, str, Any, str], place: str) -> None:
-    """Raise an error that names the first such cell, if there is one."""
-    what, kinds, types, remedy = cells
+def _explain(X: Matrix, place: str) -> None:
+    """Raise an error that names the first cell with text or a date, if there is one."""
     for name, column in _columns(X):
-        column = np.asarray(column)
-        for cell in column.flat if column.dtype.kind in kinds + "O" else ():
-            if column.dtype.kind != "O" or isinstance(cell, types):
-                raise ValueError(
-                    f"{name} has {what} ({str(cell)!r}): {remedy} {place}."
-                )
+        cells = np.asarray(column)
+        if cells.dtype.kind not in "OUSmM":
+            continue
+        for cell in cells.flat:
+            if isinstance(cell, str | np.bytes_):
+                what = "text"
+                remedy = TEXT_REMEDY
+            elif isinstance(cell, date | timedelta | np.datetime64 | np.timedelta64):
+                what = "dates"
+                remedy = DATE_REMEDY
+            else:
+                continue
+            raise ValueError(f"{name} has {what} ({str(cell)!r}): {remedy} {place}.")

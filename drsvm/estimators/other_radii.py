@@ -1,4 +1,4 @@
-"""The same classifier with other radii, each fitted as it would be if that radius were given."""
+"""The same classifier with other radii, fitted as if each of these were given."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -55,26 +55,44 @@ def fitted_at(
 ) -> Iterator:
     """Fit a classifier for each radius but its own.
 
-    It has been fitted to the same rows. None: there was no time.
+    Parameters
+    ----------
+    classifier : WassersteinSVC or WassersteinSVCCV
+        The classifier, fitted to the same rows.
+    X, y : matrix and array
+        The rows and their labels.
+    radii : sequence of float
+        The radii.
+    time : TimeLimit, optional
+        The time for all of them; by default, each fit has that of the classifier.
+
+    Yields
+    ------
+    estimator or None
+        The classifier for each radius; None if there was no time.
     """
     for place, radius in enumerate(radii):
-        if time is None:
-            limit = {}
-        else:
-            limit = {"max_time": time.share(len(radii) - place)}
+        limit = None
+        if time is not None:
+            limit = time.share(len(radii) - place)
         if radius == classifier.radius_:
             yield classifier
-        elif limit and limit["max_time"].spent:
+        elif limit is not None and limit.spent:
             yield None
         else:
-            with warnings.catch_warnings(
-                action="ignore"
-            ):  # large radii give constant classifiers
-                yield _with_radius(classifier, radius).set_params(**limit).fit(X, y)
+            model = _with_radius(classifier, radius)
+            if limit is not None:
+                model.set_params(max_time=limit)
+            # Large radii give constant classifiers.
+            with warnings.catch_warnings(action="ignore"):
+                yield model.fit(X, y)
 
 
 def _with_radius(classifier, radius: float) -> WassersteinSVC:
-    """Return a classifier with the settings of a fitted one, those that a search has chosen included."""
+    """Return a classifier with the settings of a fitted one, but for its radius.
+
+    They include those that a search has chosen.
+    """
     if hasattr(classifier, "_chosen_classifier"):
         model = classifier._chosen_classifier()
     else:
