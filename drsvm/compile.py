@@ -27,17 +27,16 @@ N_SPARSE_FEATURES = 300
 N_DENSE_FEATURES = 5
 NORMS = (2, 1, math.inf)
 KINDS = ("dense", "sparse")
-FLIP_COSTS = np.linspace(0.5, 2.0, N_ROWS)  # one per row
+# One for each row
+FLIP_COSTS = np.linspace(0.5, 2.0, N_ROWS)
 
 
 def problem_of(
     kind: str,
-    norm=2,
+    norm: float = 2,
     n_rows: int = N_ROWS,
     n_features: int = N_SPARSE_FEATURES,
-    radius: float = 0.05,
-    flip_cost=1.0,
-    intercept_cost: float = math.inf,
+    **parameters,
 ) -> Problem:
     """Return a problem on rows of a kind: dense, float32 (dense, too) or sparse."""
     rng = np.random.default_rng(0)
@@ -45,19 +44,14 @@ def problem_of(
     X = rng.normal(size=(n_rows, n_features)) + 0.1 * y[:, None]
     X *= rng.random(X.shape) < 0.1
     if kind == "sparse":
-        rows = sparse.csr_array(X)
+        X = sparse.csr_array(X)
     else:
-        dtype = "float32" if kind == "float32" else "float64"
-        rows = X[:, :N_DENSE_FEATURES].astype(dtype)
-    return Problem(
-        rows,
-        y,
-        radius=radius,
-        flip_cost=flip_cost,
-        norm=norm,
-        fit_intercept=True,
-        intercept_cost=intercept_cost,
-    )
+        # Contiguous, as users' arrays are: for others, numba compiles other code.
+        X = X[:, :N_DENSE_FEATURES].copy()
+    if kind == "float32":
+        X = X.astype(np.float32)
+    parameters = {"radius": 0.05, "flip_cost": 1.0, **parameters}
+    return Problem(X, y, norm=norm, fit_intercept=True, **parameters)
 
 
 def compile_equations(problem: Problem) -> CpuEngine:
@@ -79,7 +73,10 @@ def compile_passes(problem: Problem) -> None:
 
 
 def compile_interior_point() -> None:
-    """Compile the steps on few rows, and the passes over many with each way to form the matrix."""
+    """Compile the steps on few rows, and the passes over many.
+
+    There are several ways to form the matrix of the normal equations.
+    """
     for kind in KINDS:
         for norm in NORMS:
             problem = problem_of(kind, norm, radius=0.005)
@@ -137,7 +134,7 @@ def compile_incremental_methods() -> None:
         for kind in KINDS:
             compile_epochs(problem_of(kind, norm))
         proximal_batch_step(
-            [[1.0]], [1], [0.0], 0.5, flip_cost=[1.0], norm=norm, **settings
+            [[1.0]], [1], [0.0], 0.5, flip_cost=np.ones(1), norm=norm, **settings
         )
     compile_epochs(problem_of("dense", flip_cost=FLIP_COSTS))
     proximal_step([1.0], 1, [0.0], 0.5, flip_cost=1.0, **settings)
@@ -154,12 +151,10 @@ def main() -> None:
         initargs=(100_000, 20, 20),
     )
     with pool:
-        tasks = [
-            pool.submit(compile_exact_methods),
-            pool.submit(compile_incremental_methods),
-        ]
-        for task in tasks:
-            task.result()
+        exact = pool.submit(compile_exact_methods)
+        incremental = pool.submit(compile_incremental_methods)
+        exact.result()
+        incremental.result()
 
 
 if __name__ == "__main__":

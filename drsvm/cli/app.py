@@ -42,15 +42,18 @@ weights only, 4 rows have moved (drift --fail-above), 130 interrupted.
 class Commands(TyperGroup):
     """The commands, all of which have a screen, report errors and return exit codes."""
 
-    def parse_args(self, context, arguments):
-        context.obj = Screen(tuple(arguments))
-        return super().parse_args(context, arguments)
+    def parse_args(self, ctx, args):
+        # Typer passes the screen on to the function of the command.
+        ctx.obj = Screen(tuple(args))
+        return super().parse_args(ctx, args)
 
-    def invoke(self, context):
+    def invoke(self, ctx):
         # Delays are explained on standard error, even with --json.
         explain = partial(typer.echo, err=True)
-        with reported_errors(context.obj), following(message=explain):
-            code = super().invoke(context)
+        # The options of the command are parsed in here, so that an error which one of
+        # their callbacks raises is reported like any other.
+        with reported_errors(ctx.obj), following(message=explain):
+            code = super().invoke(ctx)
         if code:
             raise typer.Exit(code)
 

@@ -143,7 +143,7 @@ def audit(
     asked = {
         "limit": limit,
         "confidence": confidence,
-        "costs": worst_cases.costs_by_label(costs, classifier),
+        "costs": worst_cases.costs_of_errors(costs, classifier),
     }
     models = {"drsvm": saved.model}
     if compare:

@@ -15,7 +15,7 @@ from drsvm import Problem
 from drsvm.audit.intervals import lead_in_auc
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import KernelChoice, Settings
-from drsvm.cli.training_rows import Parts
+from drsvm.cli.training_rows import TrainTestRows
 from drsvm.defaults.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
 from drsvm.defaults.roc_auc import auc_parts
 from drsvm.problem.sampling import draw_rows
@@ -36,7 +36,7 @@ PERFECT = 0.999
 def choose_kernel(
     kernel: KernelChoice,
     settings: Settings,
-    parts: Parts,
+    parts: TrainTestRows,
     X: Matrix,
     time: TimeLimit,
     screen: Screen,
@@ -45,12 +45,15 @@ def choose_kernel(
     obstacle = _obstacle(kernel, parts, X)
     if obstacle is not None:
         return _chosen("linear", f"no kernel is tried {obstacle}")
+    # The same folds for both: their figures are compared row by row.
     drawn = _rows_in_folds(X, parts.y)
     if drawn is None:
         reason = "a class has too few different rows for a comparison with a kernel"
         return _chosen("linear", reason)
 
+    # A third of the time is for the trial, the rest for the fits that follow.
     limit = time.share(3)
+    # Ranks do not depend on the threshold: there is no need to place it.
     given = {**settings, "threshold": "optimum", "max_time": limit}
     trial = screen.whole("trying a kernel")
     # The warnings of the classifier that is taken follow.
@@ -79,11 +82,11 @@ def choose_kernel(
     return _compared(linear, rbf, drawn[1])
 
 
-def _obstacle(kernel: KernelChoice, parts: Parts, X: Matrix) -> str | None:
+def _obstacle(kernel: KernelChoice, parts: TrainTestRows, X: Matrix) -> str | None:
     """Return why no kernel is tried, if that is so."""
     if kernel.linear_option is not None:
         return f"with {kernel.linear_option}"
-    if parts.ready is not None:
+    if parts.on_disk:
         return "on rows that stay on disk"
     if len(parts.data.rows) > MAX_ROWS:
         return f"on more than {MAX_ROWS:,} rows"
@@ -99,6 +102,8 @@ def _rows_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds] 
     None if a class is rare.
     """
     classes, codes = np.unique(y, return_inverse=True)
+    # Only its rows matter: they are drawn and grouped by their contents, so that their
+    # order in the file does not change the choice.
     problem = Problem(X, codes == 0)
     if len(y) > COMPARED_ROWS:
         rows = draw_rows(problem, COMPARED_ROWS)
@@ -111,6 +116,7 @@ def _rows_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds] 
     fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)
     folds = []
     for number in range(n_folds):
+        # Training and test rows, each of which must have all classes
         sides = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         for rows in sides:
             if len(np.unique(codes[rows])) < len(classes):

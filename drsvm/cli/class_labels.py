@@ -1,5 +1,7 @@
 """Labels of files: which may be trained on, and which one a user means."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from drsvm.cli.screen import Screen
@@ -26,6 +28,7 @@ def check_labels(dataset: Dataset) -> np.ndarray:
             "or add rows of another class.",
             dataset.path,
         )
+    # Of few rows, all may have labels of their own by chance.
     if labels.dtype.kind == "f" or (n > 20 and len(classes) > n / 2):
         some = ", ".join(map(str, classes[:4].tolist()))
         raise DataFileError(
@@ -79,6 +82,7 @@ def label_called(labels: np.ndarray, name: str, option: str = "--positive") -> o
     Otherwise the only one that means the same, such as 0 for 0.0 or no for No.
     """
     known = np.unique(labels).tolist()
+    # From the strictest way to compare to the most lenient
     for text in (str, level_of, _without_case):
         found = [label for label in known if text(label) == text(name)]
         if len(found) == 1:
@@ -99,11 +103,22 @@ def positive_class(labels: np.ndarray, wanted: str | None) -> object:
     if wanted is not None:
         return label_called(labels, wanted)
     classes = np.unique(labels).tolist()
+    # Pairs of words such as no and yes, false and true
     by_word = {str(label).lower(): label for label in classes}
     for no, yes in TRUTH_WORDS:
         if by_word.keys() == {no, yes}:
             return by_word[yes]
     return classes[-1]
+
+
+def costs_by_label(
+    costs: Mapping[str, float], labels: np.ndarray, option: str
+) -> dict[object, float]:
+    """Return costs by the labels whose texts were typed."""
+    found = {}
+    for text, cost in costs.items():
+        found[label_called(labels, text, option)] = cost
+    return found
 
 
 def by_label(settings: Settings, labels: np.ndarray, screen: Screen) -> Settings:
@@ -112,9 +127,7 @@ def by_label(settings: Settings, labels: np.ndarray, screen: Screen) -> Settings
     for name, option in (("flip_cost", "--flip-cost"), ("threshold", "--costs")):
         costs = settings.get(name)
         if isinstance(costs, dict):
-            settings[name] = {
-                label_called(labels, text, option): cost for text, cost in costs.items()
-            }
+            settings[name] = costs_by_label(costs, labels, option)
     classes = np.unique(labels)
     if isinstance(settings.get("threshold"), dict):
         from drsvm.defaults.threshold import goal_of

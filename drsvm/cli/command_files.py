@@ -50,6 +50,7 @@ def read_from(
     if file != STANDARD and (not file.exists() or file.is_file() or file.is_dir()):
         return _read(file, options, schema)
     if file == STANDARD:
+        # As it is called in messages
         shown = Path(name_of(file))
         source = nullcontext(sys.stdin.buffer)
     else:
@@ -63,6 +64,7 @@ def read_from(
         try:
             return replace(_read(copy, options, schema), path=shown)
         except DataFileError as error:
+            # The user does not know the copy.
             raise DataFileError(error.what, shown, error.fixes) from None
 
 
@@ -87,6 +89,7 @@ def check_outputs(
     outputs: Iterable[Path | None], inputs: Iterable[Path | None]
 ) -> None:
     """Raise an error if an output file cannot be written or is an input file."""
+    # No output may be an input, or another output.
     taken = [path for path in inputs if path is not None]
     for output in outputs:
         if output is None:
@@ -129,6 +132,7 @@ def check_table_and_plot(
         return
     if plot.suffix.lower() not in PLOTS:
         raise ValueError(f"{plot}: the name of a plot must end in {', '.join(PLOTS)}.")
+    # Without a window: the plot goes to a file, also where there is no display.
     optional("matplotlib", "plots need").use("Agg")
 
 
@@ -154,6 +158,7 @@ def save_table_and_plot(
         figure.savefig(drawn, format=plot.suffix[1:].lower(), dpi=150)
         plt.close(figure)
         contents[plot] = drawn.getvalue()
+    # Both or none of them
     write_files(contents)
     return {"plot": plot, "csv": table}
 

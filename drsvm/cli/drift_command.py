@@ -134,6 +134,7 @@ def drift(
         shown = [str(first), *about]
     else:
         for name, values in found.to_dict().items():
+            # Without labels, some figures are not known.
             if None not in values:
                 table[by if name == "batch" else name] = values
         batches = []

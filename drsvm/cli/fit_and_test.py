@@ -22,7 +22,14 @@ from drsvm.audit.performance import scores
 from drsvm.cli.choose_kernel import choose_kernel
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import KernelChoice, Settings
-from drsvm.cli.training_rows import Parts, Prepared, costs_and_signs, prepare, rows_of
+from drsvm.cli.training_rows import (
+    Prepared,
+    TrainTestRows,
+    costs_and_signs,
+    indices_of_features,
+    prepare,
+    rows_of,
+)
 from drsvm.defaults.prices import flip_costs_of_rows
 from drsvm.persistence.audits import MOST_ROWS, Audit, sample_of
 from drsvm.persistence.model_files import SavedModel
@@ -76,8 +83,11 @@ class PreparedFold(NamedTuple):
         latter. Only levels have the columns that they have among all rows.
         """
         if not self.steps:
+            # Of an svmlight file without scaling
             return X[self.train], X[self.test]
         pipeline = clone(Pipeline(self.steps))
+        # The search fits all folds with the same features: a level that is rare enough
+        # to be missing in a fold keeps its column there.
         fitted = getattr(self.steps[-1][1], "named_transformers_", {})
         if "categories" in fitted:
             levels = FrozenEstimator(fitted["categories"])
@@ -110,14 +120,11 @@ class Fitted(NamedTuple):
 
     classifier: Classifier
     prepared: Prepared
-    parts: Parts
+    parts: TrainTestRows
 
     @property
     def columns(self) -> list[str]:
-        if self.prepared.columns is not None:
-            return self.prepared.columns
-        first = self.parts.data.schema.index_base
-        return [str(first + index) for index in range(self.prepared.X.shape[1])]
+        return self.prepared.columns or indices_of_features(self.parts.data.schema)
 
     def pipeline(self, classifier: Classifier) -> Pipeline:
         return Pipeline([*self.prepared.steps, ("classifier", classifier)])
@@ -149,7 +156,7 @@ class Trained(NamedTuple):
         """Return a note on columns that differ between training and test rows."""
         fitted = self.tested or self.model
         X_test = fitted.prepared.X_test
-        if X_test is None or fitted.parts.ready is not None:
+        if X_test is None or fitted.parts.on_disk:
             return []
         moved = moved_columns(fitted.prepared.X, X_test, fitted.columns)
         if not moved:
@@ -169,15 +176,16 @@ class Training:
 
     settings: Settings
     standardise: bool
-    whole: Parts
-    held: Parts | None
+    whole: TrainTestRows
+    held: TrainTestRows | None
     screen: Screen
 
     @property
-    def rows(self) -> Parts:
+    def rows(self) -> TrainTestRows:
         """The rows by which anything is chosen: those of a test choose nothing."""
         return self.held or self.whole
 
+    # The clock starts when it is first read, so that reading the file is not counted.
     @cached_property
     def time(self) -> TimeLimit:
         return TimeLimit.of(self.settings["max_time"])
@@ -195,6 +203,7 @@ class Training:
     def trained(self, kernel: KernelChoice) -> Trained:
         """Train on all rows, which may take half of the time, and then for the test."""
         choice = None
+        # The rows of the test must not choose the kernel that they judge.
         if kernel.kernel == "auto":
             choice = choose_kernel(
                 kernel,
@@ -206,6 +215,7 @@ class Training:
             )
             kernel = replace(kernel, kernel=choice["kernel"])
         kind, settings = kernel.kind_and_settings(self.settings)
+        # With probabilities, which predict --probability writes
         estimator = kind(**settings, calibration="sigmoid")
         fitting = self.screen.progress(f"fitting {len(self.whole.y):,} rows")
         with fitting, self.screen.warnings_as_notes():
@@ -238,6 +248,8 @@ class Training:
             estimator = PreparedSearch(**given)
             found = self._fitted(estimator, self.rows, self.prepared_rows)
             search = found.classifier
+            # The refit had a share of the time; the model that is saved says what was
+            # asked for.
             classifier = search.fitted.set_params(max_time=search.max_time)
             best = found._replace(classifier=classifier)
             figures = {
@@ -251,7 +263,7 @@ class Training:
             return Trained(model, best, figures)
 
     def _fitted(
-        self, estimator: Classifier, parts: Parts, prepared: Prepared
+        self, estimator: Classifier, parts: TrainTestRows, prepared: Prepared
     ) -> Fitted:
         """Return a classifier of the training rows.
 
@@ -263,9 +275,10 @@ class Training:
         if isinstance(model, PreparedSearch):
             model.source = (parts.X, prepared.steps)
         model.fit(prepared.X, parts.y, **self._given_by_row(estimator, parts))
+        # As above, the limit of this fit is not a parameter that was asked for.
         return Fitted(model.set_params(max_time=estimator.max_time), prepared, parts)
 
-    def _given_by_row(self, estimator: Classifier, parts: Parts) -> Settings:
+    def _given_by_row(self, estimator: Classifier, parts: TrainTestRows) -> Settings:
         """Return flip costs by row, of verified labels or if only rows can have them.
 
         A cross-validation takes no flip costs by class.
@@ -276,6 +289,7 @@ class Training:
             return {}
         costs = flip_costs_of_rows(costs, parts.y, np.unique(parts.y))
         if parts.verified is not None:
+            # No adversary can flip what was verified.
             costs = np.where(parts.verified, np.inf, costs)
         return {"flip_cost": costs}
 
@@ -284,6 +298,7 @@ class Training:
 
         Its warnings are not shown, since those of the saved one are.
         """
+        # Calibration takes fits on folds, and a test looks at no probabilities.
         estimator = clone(estimator).set_params(calibration=None)
         if len(self.rows.y) >= TEST_TOL_ROWS:
             estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
@@ -297,7 +312,7 @@ class Training:
 
         None of them if a setting was given for that.
         """
-        if figures is None or self.rows.ready is not None:
+        if figures is None or self.rows.on_disk:
             return {}
         others = {}
         for one in worth_trying(figures, estimator):
@@ -308,6 +323,7 @@ class Training:
 def save(trained: Trained, path: Path, payload: Payload) -> None:
     """Save the model of all rows."""
     fitted = trained.model
+    # Of P(class) = 1 / (1 + exp(-(slope · decision + offset)))
     slopes, offsets = fitted.classifier.sigmoids_.T
     payload["probability"] = {"slopes": slopes, "offsets": offsets}
     data = fitted.parts.data
@@ -337,14 +353,12 @@ def _audit(trained: Trained, saved: Pipeline) -> Audit | None:
         # It needs no certificate.
         model = fitted.pipeline(copy(fitted.classifier))
         model[-1].result_ = None
+    # In random order, so that any first rows are a sample, too.
     rows = np.random.default_rng(0).permutation(len(parts.y_test))[:MOST_ROWS]
     y = parts.y_test[rows]
-    if parts.ready is not None:
+    if parts.on_disk:
         # The columns of the table were not kept.
         X = fitted.prepared.X_test[rows]
         return Audit(model, sample_of(model[-1], X, y, []))
-    schema = parts.data.schema
-    names = schema.columns
-    if not names:
-        names = [str(schema.index_base + index) for index in range(schema.n_features)]
+    names = parts.data.schema.columns or indices_of_features(parts.data.schema)
     return Audit(model, sample_of(model, rows_of(parts.X_test, rows), y, names))

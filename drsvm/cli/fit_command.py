@@ -128,6 +128,7 @@ def fit(
             "--verified changes nothing while all labels are trusted: price the others "
             "with --flip-cost."
         )
+    # Options for which a table may not stay on disk
     in_memory = None
     if cv:
         in_memory = "--cv"
@@ -148,6 +149,7 @@ def fit(
         whole = whole.with_positive(positive)
         if held is not None:
             held = held.with_positive(positive)
+        # Costs name classes, which are known now.
         settings = by_label(settings, whole.y, screen)
         # Not before: this imports all solvers, and an error in the file should come
         # quickly.
@@ -169,7 +171,7 @@ def fit(
         if model is not None:
             save(trained, model, payload)
     screen.finish(payload, *summary_lines(payload))
-    return exit_code(proof["status"] for proof in payload["certificates"])
+    return exit_code(payload["certificates"])
 
 
 def _check_files(file: Path, test: Path | None, model: Path | None) -> None:

@@ -35,6 +35,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
     results = results_of(classifier)
     labels, counts = np.unique(parts.y, return_counts=True)
     classes = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+    # Of the training rows: the test has figures of its own.
     decisions = model.decisions(prepared.X)
     # Two classes have one certificate, more have one for each against the rest.
     positive = [parts.positive]
@@ -42,6 +43,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         positive = list(classes)
     accuracies = [(result.gap, result.tol) for result in results]
     constant = precision.are_noise(decisions, accuracies)
+    certificates = list(map(_certificate, results, positive, constant))
     n_features = int(classifier.n_features_in_)
     n_scaled = int(sum(prepared.scaled(standardise)))
     # The radius as a shift of the features: with a kernel it is another one.
@@ -69,13 +71,13 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
             "standard_deviations": n_scaled,
             "original": n_features - n_scaled,
         },
-        "certificates": list(map(_certificate, results, positive, constant)),
-        "proven": exit_code(str(result.status) for result in results) == 0,
+        "certificates": certificates,
+        "proven": exit_code(certificates) == 0,
         "train": performance.scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
         "alternatives": alternatives,
-        "negligible": parts.ready is None and is_negligible(radius, prepared.X),
+        "negligible": not parts.on_disk and is_negligible(radius, prepared.X),
     }
     if hasattr(classifier, "coef_"):
         payload["weights"] = _weights(model, results, constant)
@@ -121,6 +123,7 @@ def _weights(model: Fitted, results: list[Result], constant: list[bool]) -> Payl
 
     Those of constant classifiers do not count.
     """
+    # Weights speak for the positive class, which may be the first of two.
     coef = model.parts.side * model.classifier.coef_
     deviations = precision.column_deviations(model.prepared.X)
     counts = np.zeros(len(deviations), dtype=bool)
@@ -218,6 +221,7 @@ def _adversary_line(payload: Payload) -> str:
     elif math.isinf(cost):
         line += "; all labels are trusted"
     else:
+        # The budget of the adversary is the radius: that buys so many flips.
         share = 1.0 if cost == 0 else min(1.0, radius / cost)
         line += f", or flip up to {share:.1%} of the labels (flip cost {cost:g}), or a "
         line += "mix of both"

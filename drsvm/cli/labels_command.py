@@ -85,7 +85,7 @@ def labels(
     from drsvm.cli.class_labels import by_label
     from drsvm.cli.command_files import check_table_and_plot, save_table_and_plot
     from drsvm.cli.settings import classifier_settings, kernel_choice, read_options
-    from drsvm.cli.training_rows import load_parts
+    from drsvm.cli.training_rows import load_rows
 
     screen: Screen = context.obj
     given = context.params
@@ -93,7 +93,7 @@ def labels(
     kernel_chosen = kernel_choice(given)
     settings = classifier_settings(given)
     options = read_options(given, name_rows=True, whole=csv is not None)
-    parts = load_parts(file, options, screen)
+    parts = load_rows(file, options, screen)
     # Not before: these imports take long, and input errors should come quickly.
     from drsvm.cli.labels_to_check import columns_of, judged
     from drsvm.plotting import LabelIssuesDisplay
@@ -115,6 +115,7 @@ def labels(
     )
     draw = partial(LabelIssuesDisplay.from_result, issues)
     files = save_table_and_plot(csv, plot, columns_of(parts, issues), draw)
+    # Only the worst are printed; --csv has all rows.
     first = issues.ranking[:top]
     worst = {"row": parts.rows[first] + 1}
     for name in parts.data.schema.id:

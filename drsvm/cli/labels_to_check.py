@@ -13,12 +13,12 @@ from drsvm.audit.label_scores import LabelIssues
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Screen
 from drsvm.cli.settings import KernelChoice, Settings
-from drsvm.cli.training_rows import Parts, about_clipped, prepare
+from drsvm.cli.training_rows import TrainTestRows, about_clipped, prepare
 from drsvm.tables.preparation import preparation
 
 
 def judged(
-    parts: Parts,
+    parts: TrainTestRows,
     kernel: KernelChoice,
     settings: Settings,
     screen: Screen,
@@ -56,7 +56,7 @@ def judged(
     return issues, prepared.X.shape
 
 
-def columns_of(parts: Parts, issues: LabelIssues) -> Columns:
+def columns_of(parts: TrainTestRows, issues: LabelIssues) -> Columns:
     """Return the columns of the file, and what is found about every row."""
     rank = np.empty(len(parts.rows), dtype=int)
     rank[issues.ranking] = np.arange(1, len(rank) + 1)

@@ -83,6 +83,7 @@ def predict(
     from drsvm.utils.writing import write_files
 
     screen: Screen = context.obj
+    # - is standard output, where predictions go anyway.
     if output == STANDARD:
         output = None
     check_outputs([output], [model, file])
@@ -112,6 +113,7 @@ def predict(
         payload["predictions"] = columns
     else:
         sys.stdout.write(csv_text(columns))
+    # Text goes to standard error if the predictions go to standard output.
     legend = predictions.legend(probability, explain is not None)
     screen.finish(payload, _text(payload, legend), stderr=output is None)
 

@@ -12,7 +12,7 @@ from drsvm.cli.class_labels import labels_for, unknown_label
 from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload
-from drsvm.cli.training_rows import rows_of
+from drsvm.cli.training_rows import indices_of_features, rows_of
 from drsvm.estimators.scores import predictions
 from drsvm.persistence.model_files import SavedModel
 from drsvm.tables import Dataset
@@ -38,6 +38,7 @@ class Predictions:
         known = saved.model.classes_
         truth = data.schema.truth_labels
         training = saved.metadata.get("training", {})
+        # Truth values are known as 0 and 1, and shown as they are in the file.
         self.classes = np.array(truth or known)
         # Models that other tools have saved have none.
         self.certificates = training.get("certificates", ())
@@ -50,7 +51,7 @@ class Predictions:
         # The position of the positive one of two classes, to which decisions and
         # probabilities refer
         self.place = 1
-        names = [str(label) for label in known.tolist()]
+        names = list(map(str, known.tolist()))
         if str(training.get("positive")) in names:
             self.place = names.index(str(training["positive"]))
         self.positive = None
@@ -86,6 +87,7 @@ class Predictions:
         n = self.data.shape[0]
         if audit is None or n < MIN_ROWS_OF_SHIFT:
             return
+        # Columns are not compared: drsvm drift does that.
         rows = np.random.default_rng(0).permutation(n)[:MAX_ROWS_OF_SHIFT]
         before = audit.rows.some(slice(0, MAX_ROWS_OF_SHIFT), [])
         after = audit.seen(rows_of(self.data.X, rows))
@@ -99,6 +101,7 @@ class Predictions:
 
     def _about_noise(self) -> Iterator[str]:
         """Name the classifiers whose decision values differ too little to be ranked."""
+        # How well decision values are known follows from the proven gaps.
         known = [(one["gap"], one["tol"]) for one in self.certificates]
         n_columns = 1 if self.decisions.ndim == 1 else self.decisions.shape[1]
         if self.data.shape[0] < 2 or len(known) != n_columns:
@@ -120,6 +123,7 @@ class Predictions:
         is_binary = self.decisions.ndim == 1
         shown = self.decisions
         if is_binary and self.place == 0:
+            # The classifier's decisions are for the second class.
             shown = -shown
         new = {"prediction": predictions(self.decisions, self.classes)}
         new |= self._by_class("decision", shown)
@@ -132,6 +136,7 @@ class Predictions:
             new |= self._reasons(n_reasons)
         if self.labels is not None:
             new["label"] = self._labels_of_all_rows()
+        # The ids and the columns of --keep
         kept = self.data.kept
         columns = {_free_name("row", kept): self.data.rows + 1, **kept}
         for name, values in new.items():
@@ -142,7 +147,7 @@ class Predictions:
         """Return the labels, None where a row has none."""
         labelled = self.data.labelled
         if labelled is None or labelled.all():
-            return self.labels
+            return np.asarray(self.labels)
         labels = np.full(len(labelled), None, dtype=object)
         labels[labelled] = self.labels
         return labels
@@ -157,10 +162,10 @@ class Predictions:
         found = explain(model, self.data.X, positive=positive)
         columns: Columns = {"distance": found.distance}
         if not hasattr(model[-1], "coef_"):
+            # A kernel has no weights by which columns could be compared.
             return columns
         if schema.kind == "sparse":
-            first = schema.index_base
-            names = [f"feature {first + place}" for place in range(schema.n_features)]
+            names = [f"feature {index}" for index in indices_of_features(schema)]
             columns["reasons"] = replace(found, features=names).reasons(n_reasons)
             return columns
 
@@ -173,10 +178,11 @@ class Predictions:
     def _by_class(self, name: str, values: np.ndarray) -> Columns:
         if values.ndim == 1:
             return {name: values}
-        return {
-            f"{name}_{label}": column
-            for label, column in zip(self.classes.tolist(), values.T, strict=True)
-        }
+        # With more than two classes, a column for each
+        columns = {}
+        for label, column in zip(self.classes.tolist(), values.T, strict=True):
+            columns[f"{name}_{label}"] = column
+        return columns
 
     def legend(self, probability: bool, explained: bool) -> list[str]:
         """Return what the columns mean that were asked for."""

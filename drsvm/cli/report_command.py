@@ -91,7 +91,7 @@ def report(
         mentioned_columns,
         read_options,
     )
-    from drsvm.cli.training_rows import Split, held_out, load_parts
+    from drsvm.cli.training_rows import Split, held_out, load_rows
 
     screen: Screen = context.obj
     given = context.params
@@ -106,7 +106,7 @@ def report(
     settings["random_state"] = seed
     read = {**given, "format": _one_of(formats, READ)}
     options = read_options(read, mentioned=mentioned_columns(given), name_rows=True)
-    whole = load_parts(file, options, screen, test)
+    whole = load_rows(file, options, screen, test)
     # One of several classes is shown against the rest.
     is_binary = len(set(whole.y.tolist())) == 2
     if is_binary:
@@ -131,7 +131,7 @@ def report(
         screen=screen,
     )
     report.save(output, written)
-    code = exit_code(proof["status"] for proof in report.summary["certificates"])
+    code = exit_code(report.summary["certificates"])
     payload = {
         "command": "report",
         "file": file,

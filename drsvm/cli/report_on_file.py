@@ -15,10 +15,11 @@ from drsvm.cli.options import option_of
 from drsvm.cli.screen import Screen, in_options
 from drsvm.cli.settings import KernelChoice, Settings
 from drsvm.cli.training_rows import (
-    Parts,
     Prepared,
+    TrainTestRows,
     about_clipped,
     costs_and_signs,
+    indices_of_features,
     prepare,
 )
 from drsvm.report.inputs import Given, NextStep, Source
@@ -51,7 +52,7 @@ COMMANDS = {
 
 
 def report_on_file(
-    parts: Parts,
+    parts: TrainTestRows,
     settings: Settings,
     standardise: bool,
     kernel: KernelChoice,
@@ -72,6 +73,7 @@ def report_on_file(
     if time.limited:
         # The trial is part of the time.
         settings = {**settings, "max_time": max(time.left(), 1e-3)}
+    # What was noted about the file so far stands in the report, too.
     source = replace(source, notes=list(screen.notes))
     kind, settings = kernel.kind_and_settings(settings)
     model = kind(**settings, **costs_and_signs(parts, prepared))
@@ -81,15 +83,13 @@ def report_on_file(
 
 
 def _given(
-    parts: Parts, prepared: Prepared, standardise: bool, source: Source
+    parts: TrainTestRows, prepared: Prepared, standardise: bool, source: Source
 ) -> Given:
     """Return the rows of a report with the names of rows and features."""
     names = prepared.names
     if names is None:
-        # As in the svmlight file
-        first = parts.data.schema.index_base
-        last = first + prepared.X.shape[1]
-        names = [f"feature {number}" for number in range(first, last)]
+        indices = indices_of_features(parts.data.schema)
+        names = [f"feature {index}" for index in indices]
     row_names = [str(row + 1) for row in parts.rows.tolist()]
     row_note = (
         "Rows are numbered like the rows of the file, from 1, not counting the header."
@@ -116,7 +116,9 @@ def _given(
     )
 
 
-def source_of(context: typer.Context, format: str | None, parts: Parts) -> Source:
+def source_of(
+    context: typer.Context, format: str | None, parts: TrainTestRows
+) -> Source:
     """Return where the data come from, with the command line's words for the report.
 
     `format` is that of the file, if it was given.
@@ -163,6 +165,7 @@ def _typed(values: Mapping[str, object]) -> list[str]:
     words: list[str] = []
     for name, value in values.items():
         if isinstance(value, bool):
+            # A switch has no value: --header or --no-header.
             words.append(option_of(name if value else f"no_{name}"))
             continue
         entries = value if isinstance(value, list | tuple) else [value]

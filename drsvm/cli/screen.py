@@ -37,12 +37,16 @@ OPTIONS = {
 FOR_DEVELOPERS = (DeprecationWarning, FutureWarning, ResourceWarning)
 
 
-def exit_code(statuses: Iterable[str]) -> int:
-    """Return the exit code for the worst of some statuses."""
-    found = set(statuses)
-    if not found <= {"optimal", "optimal within bounds"}:
-        return 1
-    return 3 if "optimal within bounds" in found else 0
+def exit_code(certificates: Iterable[Payload]) -> int:
+    """Return the exit code for the worst status of some certificates."""
+    code = 0
+    for certificate in certificates:
+        if certificate["status"] == "optimal within bounds":
+            code = 3
+        elif certificate["status"] != "optimal":
+            # The tolerance was not reached.
+            return 1
+    return code
 
 
 class Screen:
@@ -63,6 +67,7 @@ class Screen:
         """Print notes, each of them once."""
         for message in messages:
             text = in_options(message)
+            # Several fits may have the same to say.
             if text in self.notes:
                 continue
             self.notes.append(text)
@@ -77,6 +82,7 @@ class Screen:
         That is texts, columns of a table, or anything of rich's.
         """
         if self.as_json:
+            # Arrays, paths and numbers of numpy as JSON knows them
             document = plain({**payload, "notes": self.notes})
             print(json.dumps(document, indent=2, allow_nan=False))
             return
@@ -163,11 +169,13 @@ def reported_errors(screen: Screen) -> Iterator[None]:
 
 def _check_standard_output(error: OSError) -> None:
     """Name standard output in an error in writing to it; stop if the reader is gone."""
+    # Only a closed pipe or a full disk: other errors without a file name stay.
     if error.errno not in (errno.EPIPE, *FULL):
         return
     # Python flushes standard output at the exit, which would raise another error.
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     error.filename = "standard output"
+    # `drsvm predict ... | head` is no error.
     if isinstance(error, BrokenPipeError):
         raise typer.Exit(0) from None
 
@@ -195,6 +203,7 @@ def in_options(message: str | BaseException) -> str:
     if isinstance(message, BaseException) and message.args:
         text = message.args[0]
     if isinstance(text, Message):
+        # It names parameters, which are options here.
         return text.spelled(_typed)
     return str(message)
 
@@ -223,6 +232,7 @@ def corrected_command(
     for fix in fixes:
         option = _option(fix)
         value = str(fix.value)
+        # A value is replaced, or the option is added unless it is there already.
         if fix.old is not None:
             words = _replaced(words, option, fix.old, value)
         elif (option, value) not in pairwise(words):
@@ -241,6 +251,7 @@ def _replaced(words: list[str], option: str, old: str, new: str) -> list[str]:
             changed.append(word)
             continue
         if not equals:
+            # --option value, otherwise --option=value
             value = next(waiting, "")
         is_there = is_there or not equals or value == old
         # A value may be a list, or a single name with a comma in it.

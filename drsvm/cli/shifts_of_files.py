@@ -14,7 +14,7 @@ from drsvm.cli.class_labels import labels_for
 from drsvm.cli.options import MAX_FEATURES, option_of
 from drsvm.cli.screen import Screen
 from drsvm.cli.settings import Given, Settings, read_options
-from drsvm.cli.training_rows import load_for_model, load_parts
+from drsvm.cli.training_rows import load_for_model, load_rows
 from drsvm.persistence.audits import cells_of
 from drsvm.tables import Dataset
 from drsvm.tables.cell_styles import DATE_STYLES, Style, parser_of
@@ -75,6 +75,7 @@ def since_test(
     batches = {file.name: np.arange(len(y))}
     if by is not None:
         batches = batches_of(dataset, by)
+    # Truth values as they are written in the file
     classes = np.array(dataset.schema.truth_labels or saved.model.classes_)
     before = replace(audit.rows, classes=classes)
     seen = audit.seen(dataset.X, y)
@@ -87,6 +88,7 @@ def since_test(
             shift = _shift(before, after, labelled[rows], asked)
             columns = []
             for column in shift.columns:
+                # Dates are numbers of days to the classifier.
                 if column.name in dates:
                     column = column._replace(name=f"{column.name} (days)")
                 columns.append(column)
@@ -100,6 +102,7 @@ def _labels(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return labels, any where there is none, and which rows have one."""
     n = len(dataset.rows)
+    # Any label will do where there is none: what is measured of it is left out below.
     y = np.resize(classes, n)
     labelled = np.zeros(n, dtype=bool)
     known = labels_for(classes, dataset)
@@ -127,6 +130,7 @@ def _shift(
 
     What needs labels is that of the rows that have one.
     """
+    # Distances need no labels: they are those of all rows.
     if labelled.all():
         return shift_between(before, after, **asked)
     shift = shift_between(before, replace(after, codes=None), **asked)
@@ -140,11 +144,13 @@ def from_batch_to_batch(
     file: Path, by: str, given: Given, screen: Screen, asked: Settings
 ) -> BatchShifts:
     """Return how every batch of a file but the first has moved from the one before."""
-    parts = load_parts(file, read_options(given), screen)
+    parts = load_rows(file, read_options(given), screen)
+    # The reader makes numbers of cells, row by row; what follows is fitted, to the
+    # training rows of each batch only.
     reader, *further = preparation(parts.data.schema)
     batches = batches_of(parts.data, by)
     rows = np.concatenate(list(batches.values()))
-    names = np.repeat(list(batches), [len(batch) for batch in batches.values()])
+    names = np.repeat(list(batches), list(map(len, batches.values())))
     X = reader[1].transform(parts.X)[rows]
     model = Pipeline([*further, ("classifier", WassersteinSVC())])
     with screen.progress("comparing"), screen.warnings_as_notes():
@@ -156,6 +162,7 @@ def batches_of(data: Dataset, by: str) -> dict[str, np.ndarray]:
 
     Numbers and dates are sorted, others come in the order of their first row.
     """
+    # The column of the batches is the first of those that were kept.
     texts = next(iter(data.kept.values()))
     cells = np.array([text or EMPTY for text in texts])
     names = list(dict.fromkeys(cells.tolist()))
@@ -173,6 +180,7 @@ def _in_order(names: list[str]) -> list[str]:
     styles += [(style, "") for style in DATE_STYLES]
     for style, end in styles:
         parse = parser_of(style)
+        # Names that cannot be read in this style have no place.
         places = {}
         for name in names:
             place = float("inf") if name == EMPTY else parse(name + end)

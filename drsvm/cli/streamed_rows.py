@@ -17,10 +17,10 @@ from drsvm.cli.command_files import STANDARD, read_from
 from drsvm.cli.screen import Screen
 from drsvm.cli.training_rows import (
     TEST_SHARE,
-    Parts,
     Split,
+    TrainTestRows,
     held_out,
-    load_parts,
+    load_rows,
 )
 from drsvm.tables import DataFileError, ReadOptions
 from drsvm.tables.arrow_tables import ArrowTable
@@ -58,6 +58,7 @@ def is_to_stream(file: Path, spool: Path | None) -> bool:
         return False
     available = available_memory()
     files = files_of(file)
+    # The number of cells is in the metadata of these files.
     if format_of_name(files[0]) == "parquet":
         table = ArrowTable(file)
         needed = BYTES_OF_CELL * table.n_rows * len(table.names)
@@ -88,14 +89,14 @@ def rows_and_some_held_out(
     standardise: bool,
     spool: Path | None,
     in_memory: str | None,
-) -> Iterator[tuple[Parts, Parts | None]]:
+) -> Iterator[tuple[TrainTestRows, TrainTestRows | None]]:
     """Yield all rows, and the same with some held out, or None.
 
     They are prepared and on disk if they do not fit into memory. `in_memory` is an
     option that forbids that, if one was given.
     """
     if not is_to_stream(file, spool):
-        whole = load_parts(file, options, screen, split.test)
+        whole = load_rows(file, options, screen, split.test)
         yield whole, held_out(whole, split, screen)
         return
     if in_memory is not None:
@@ -126,6 +127,8 @@ def _streamed(
     """Write the features of a table to disk, those of the test at the end."""
     from drsvm.tables.streamed_tables import stream_table
 
+    # Rows are drawn for the test one by one while they are read, so their share has to
+    # be known.
     size = TEST_SHARE if split.size is None else split.size
     if split.test is not None:
         size = 0.0
@@ -149,10 +152,14 @@ def _streamed(
     return table
 
 
-def _parts_on_disk(table: "StreamedTable", options: ReadOptions, split: Split) -> Parts:
+def _parts_on_disk(
+    table: "StreamedTable", options: ReadOptions, split: Split
+) -> TrainTestRows:
     """Return all rows of a table, with those of a test file if there is one."""
     data = table.data
-    whole = Parts(data, table.rows.X, check_labels(data), ready=table.steps)
+    whole = TrainTestRows(
+        data, table.rows.X, check_labels(data), preparation=table.steps
+    )
     if split.test is None:
         return whole
     test = read_from(split.test, options, data.schema)
@@ -164,8 +171,8 @@ def _parts_on_disk(table: "StreamedTable", options: ReadOptions, split: Split) -
 
 
 def _last_held_out(
-    table: "StreamedTable", whole: Parts, screen: Screen
-) -> Parts | None:
+    table: "StreamedTable", whole: TrainTestRows, screen: Screen
+) -> TrainTestRows | None:
     """Return the rows with the last ones as a test, if there are any.
 
     Their preparation is that of all rows.
@@ -176,6 +183,7 @@ def _last_held_out(
     n_train = n - table.n_test
     y_test = whole.y[n_train:]
     counts = np.unique(y_test, return_counts=True)[1]
+    # They were drawn without a look at the classes.
     if len(counts) < len(np.unique(whole.y)) or counts.min() < 2:
         screen.note(
             "no rows are held out for a test, because too few rows of a class were "

@@ -42,8 +42,10 @@ class Bar(Progress):
             TimeRemainingColumn(),
             TimeElapsedColumn(),
             console=console,
+            # The bar disappears when the work is done.
             transient=True,
         )
+        # Without a total, the bar only moves.
         self._task = self.add_task(text, total=None)
         self._text = text
 

@@ -82,7 +82,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class TrainTestRows:
     """Training rows and test rows, if any.
 
     Attributes
@@ -92,7 +92,7 @@ class Parts:
     training : which rows of the data these are
     X_test, y_test : the test rows
     positive : one of two classes
-    ready : the fitted preparation, if the rows are features already, on disk
+    preparation : what made the features, if they are on disk already
     """
 
     data: Dataset
@@ -102,7 +102,12 @@ class Parts:
     X_test: Table | Matrix = None
     y_test: np.ndarray | None = None
     positive: object = None
-    ready: "Pipeline | None" = None
+    preparation: "Pipeline | None" = None
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether X has features, and no table that fits into memory is left."""
+        return self.preparation is not None
 
     @property
     def rows(self) -> np.ndarray:
@@ -130,7 +135,7 @@ class Parts:
             return -1
         return 1
 
-    def with_positive(self, wanted: str | None) -> "Parts":
+    def with_positive(self, wanted: str | None) -> "TrainTestRows":
         """Return the rows with the positive one of two classes."""
         n_classes = len(np.unique(self.y))
         if n_classes == 2:
@@ -142,9 +147,9 @@ class Parts:
         return self
 
 
-def load_parts(
+def load_rows(
     file: Path, options: ReadOptions, screen: Screen, test: Path | None = None
-) -> Parts:
+) -> TrainTestRows:
     """Read a file, and the test file if there is one."""
     check_inputs(None, [file, test])
     tested = None
@@ -155,12 +160,16 @@ def load_parts(
     screen.note(*data.notes)
     y = check_labels(data)
     if tested is None:
-        return Parts(data, data.X, y)
+        return TrainTestRows(data, data.X, y)
     screen.note(*tested.notes)
-    return Parts(data, data.X, y, X_test=tested.X, y_test=known_labels(tested, y))
+    return TrainTestRows(
+        data, data.X, y, X_test=tested.X, y_test=known_labels(tested, y)
+    )
 
 
-def held_out(whole: Parts, split: Split, screen: Screen) -> Parts | None:
+def held_out(
+    whole: TrainTestRows, split: Split, screen: Screen
+) -> TrainTestRows | None:
     """Return the rows with some held out, a quarter by default of all but small tables.
 
     None without a split.
@@ -178,7 +187,9 @@ def held_out(whole: Parts, split: Split, screen: Screen) -> Parts | None:
             f"only one row has the label {rare!r}; --test-size needs two of each.",
             whole.data.path,
         )
+    # A share of the rows, or from 1 on their number
     size = split.size or TEST_SHARE
+    # Copies of a row are either all held out or all trained on.
     copies = copies_of(whole.X)
     try:
         train, test = held_out_rows(
@@ -211,6 +222,12 @@ def _why_nothing_is_held_out(n: int, rare: object) -> str:
     )
 
 
+def indices_of_features(schema: Schema) -> list[str]:
+    """Return what names the features of an svmlight file: their indices in it."""
+    first = schema.index_base
+    return list(map(str, range(first, first + schema.n_features)))
+
+
 def rows_of(X: Table | Matrix, rows: np.ndarray) -> Table | Matrix:
     """Return some rows of a table or a matrix."""
     return taken(X, rows) if hasattr(X, "take") else X[rows]
@@ -222,6 +239,8 @@ def load_for_model(
     """Load a model and read a file the way its training file was read."""
     check_inputs(model, [file])
     with screen.progress(f"reading {model.name} and {name_of(file)}"):
+        # The file is read before the classifier is loaded, which imports scikit-learn:
+        # errors in it come quickly.
         opened = OpenModel(model)
         schema = opened.metadata().get("schema")
         if not isinstance(schema, dict):
@@ -235,7 +254,7 @@ def load_for_model(
     return saved, dataset
 
 
-def prepare(parts: Parts, *, standardise: bool) -> Prepared:
+def prepare(parts: TrainTestRows, *, standardise: bool) -> Prepared:
     """Return the rows after the preparation, which is fitted to the training rows."""
     from sklearn.pipeline import Pipeline
 
@@ -244,7 +263,7 @@ def prepare(parts: Parts, *, standardise: bool) -> Prepared:
     schema = parts.data.schema
     X = parts.X
     X_test = parts.X_test
-    pipeline = parts.ready
+    pipeline = parts.preparation
     if pipeline is None:
         steps = preparation(schema, standardise)
         if not steps:
@@ -256,18 +275,18 @@ def prepare(parts: Parts, *, standardise: bool) -> Prepared:
     return Prepared(X, X_test, pipeline.steps, features_of(pipeline, schema))
 
 
-def about_clipped(prepared: Prepared, parts: Parts) -> list[str]:
+def about_clipped(prepared: Prepared, parts: TrainTestRows) -> list[str]:
     """Return a note on cells of the training rows that the preparation clips."""
     from drsvm.tables.notes import what_was_clipped
     from drsvm.tables.preparation import cells_clipped
 
-    if parts.ready is not None:
+    if parts.on_disk:
         # It was noted when the features were written to disk.
         return []
     return what_was_clipped(cells_clipped(prepared.steps, parts.data.schema, parts.X))
 
 
-def costs_and_signs(parts: Parts, prepared: Prepared) -> Settings:
+def costs_and_signs(parts: TrainTestRows, prepared: Prepared) -> Settings:
     """Return ``feature_cost`` and ``monotonic_cst``, one entry per feature.
 
     A text column has several features.
@@ -284,12 +303,14 @@ def costs_and_signs(parts: Parts, prepared: Prepared) -> Settings:
             costs[columns == name] = np.inf
             continue
         sign = parts.side if role == "increasing" else -parts.side
+        # What favours the positive class counts against the other one.
         features = (columns == name) & is_value
         if (signs[features] == -sign).any():
             raise ValueError(
                 f"{name}: a column cannot be both --increasing and --decreasing."
             )
         signs[features] = sign
+    # Without an entry, the fit need not look at it.
     settings: Settings = {}
     if np.isinf(costs).any():
         settings["feature_cost"] = costs

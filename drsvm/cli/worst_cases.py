@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
 from drsvm.audit import performance
 from drsvm.audit.model_layers import trained_parameters
 from drsvm.audit.worst_case import worst_case_risk
-from drsvm.cli.class_labels import label_called
+from drsvm.cli.class_labels import costs_by_label
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import Settings, costs_of_classes
@@ -39,6 +39,7 @@ def adversary(
             "predict gives the figures of this one."
         )
     if flip_cost is None:
+        # One for each class or row cannot be shown with a single number.
         flip_cost = own["flip_cost"]
     if not isinstance(flip_cost, int | float):
         raise ValueError(
@@ -55,27 +56,28 @@ def adversary(
     }
 
 
-def costs_by_label(given: str | None, classifier) -> dict[object, float] | None:
+def costs_of_errors(given: str | None, classifier) -> dict[object, float] | None:
     """Return what it costs to miss each class, that of the model by default."""
-    if given is None:
-        threshold = classifier.threshold
-        return dict(threshold) if isinstance(threshold, dict) else None
-    classes = classifier.classes_
-    costs = {}
-    for name, cost in costs_of_classes(given, len(classes)).items():
-        costs[label_called(classes, name, "--costs")] = cost
-    return costs
+    if given is not None:
+        classes = classifier.classes_
+        costs = costs_of_classes(given, len(classes))
+        return costs_by_label(costs, classes, "--costs")
+    if isinstance(classifier.threshold, dict):
+        return dict(classifier.threshold)
+    return None
 
 
 def rivals(model: Pipeline, X, y: np.ndarray, screen: Screen) -> dict[str, Pipeline]:
     """Return two classifiers of scikit-learn behind the preparation of a model."""
-    steps = [step for _, step in model.steps[:-1]]
+    preparation = model.steps[:-1]
     fitted = {}
     with screen.progress("training the other classifiers"), screen.warnings_as_notes():
-        if steps:
+        if preparation:
+            # Fitted already: they see what the model sees.
             X = model[:-1].transform(X)
         for rival in (LinearSVC(random_state=0), LogisticRegression(max_iter=1000)):
-            fitted[type(rival).__name__] = make_pipeline(*steps, rival.fit(X, y))
+            name = type(rival).__name__
+            fitted[name] = Pipeline([*preparation, (name, rival.fit(X, y))])
     return fitted
 
 
@@ -136,15 +138,18 @@ def parameters_of_curves(adversary: Settings, asked: Settings) -> Settings:
 
 def figures(models: dict[str, Pipeline], X, y: np.ndarray, are_new: bool) -> Payload:
     """Return the scores of the model, and its lead over the others on new rows."""
-    decisions = {name: model.decision_function(X) for name, model in models.items()}
-    own = decisions.pop("drsvm")
-    classes = models["drsvm"].classes_
-    lead = None
-    if are_new and decisions:
-        lead = {}
-        for name, each in decisions.items():
-            lead[name] = performance.leads(own, each, y, classes)
-    return {"scores": performance.scores(own, y, classes, new_rows=True), "leads": lead}
+    others = dict(models)
+    model = others.pop("drsvm")
+    classes = model.classes_
+    decisions = model.decision_function(X)
+    leads = None
+    if are_new and others:
+        leads = {}
+        for name, other in others.items():
+            rival = other.decision_function(X)
+            leads[name] = performance.leads(decisions, rival, y, classes)
+    found = performance.scores(decisions, y, classes, new_rows=True)
+    return {"scores": found, "leads": leads}
 
 
 def title(classifier, payload: Payload) -> str:
@@ -191,9 +196,10 @@ def tables(columns: Columns, classes: list[object]) -> list[str | Columns]:
     for word in BY_CLASS:
         if _of_class(word, classes[0]) not in columns:
             continue
+        # Out of the table of all radii, whose lines would be too long
         lines = [overall.pop(_of_class(word, label)) for label in classes]
-        by_radius: Columns = {"class": [str(label) for label in classes]}
-        for k, radius in enumerate(columns["radius"]):
-            by_radius[f"{radius:.4g}"] = [line[k] for line in lines]
+        by_radius: Columns = {"class": list(map(str, classes))}
+        for radius, values in zip(columns["radius"], np.transpose(lines), strict=True):
+            by_radius[f"{radius:.4g}"] = values
         shown += [f"\n{word} of each class against the rest, by radius", by_radius]
     return shown

@@ -18,7 +18,7 @@ from drsvm.problem.memory_rows import MemoryRows
 from drsvm.report.column_importances import column_importances
 from drsvm.report.inputs import Figures, Material, certificate_of, results_of
 from drsvm.report.verdict import (
-    CARRIES,
+    NEGLIGIBLE_SHARE,
     Alternative,
     important,
     is_guess,
@@ -46,8 +46,8 @@ TREES = "boosted trees"
 # How many of the rows with the largest gradients, and of the flagged labels, are named.
 LARGEST = 8
 FLAGGED = 5
-# How many features are the carriers of a decision.
-CARRIERS = 3
+# How many features are the main_features of a decision.
+MAIN_FEATURES = 3
 # How many weights and labels to check are in the summary.
 LISTED = 20
 
@@ -93,9 +93,10 @@ class Analysis:
         self.classes: list[object] = material.classifier.classes_.tolist()
         # One class of several is shown against the rest.
         self.multiclass = len(self.classes) > 2
-        others = [str(label) for label in self.classes if label != self.positive]
-        negative = "the rest" if self.multiclass else others[0]
-        self.side_names = (negative, str(self.positive))
+        negative: object = "the rest"
+        if not self.multiclass:
+            [negative] = [label for label in self.classes if label != self.positive]
+        self.side_names = (str(negative), str(self.positive))
         # For `worst_case_risk`; all rows count the same.
         self.adversary = material.adversary_of(self.judged.y)
         self._compare()
@@ -117,9 +118,10 @@ class Analysis:
         decisions = {}
         self.comparison: dict[str, Figures] = {}
         for name, model in judged.items():
-            decisions[name] = np.asarray(model.decision_function(X))
+            values = np.asarray(model.decision_function(X))
+            decisions[name] = values
             self.comparison[name] = {
-                **scores(decisions[name], y, model.classes_, new_rows=held_out),
+                **scores(values, y, classes, new_rows=held_out),
                 "train_accuracy": float(model.score(material.X, material.y)),
                 **self._worst_figures(model),
             }
@@ -155,9 +157,11 @@ class Analysis:
         X, _, held_out = self.judged
         self.constant = constant_label(self.own)
         precision = [(result.gap, result.tol) for result in material.results]
-        names = self.classes if self.multiclass else [self.positive]
-        # The labels whose decision values on the judged rows are noise: with two
-        # classes, there is one decision, that for the positive class.
+        # With two classes, there is one decision, that for the positive class.
+        names = [self.positive]
+        if self.multiclass:
+            names = self.classes
+        # The labels whose decision values on the judged rows are noise.
         self.noise = list(compress(names, are_noise(self.decisions, precision)))
         self.is_guess = held_out and is_guess(self.own)
         # The shown decision differs between rows, and so do the predictions, and they
@@ -188,13 +192,14 @@ class Analysis:
         if equal or goal == "balanced_accuracy":
             goal = "balanced_accuracy"
         # With costs as the goal, only the area under the curve can be compared.
-        aims = [goal, "roc_auc"] if isinstance(goal, str) else ["roc_auc"]
+        aims: list[object] = ["roc_auc"]
+        if isinstance(goal, str):
+            aims.append(goal)
         for name in names:
-            if name not in self.leads:
-                continue
             ahead = False
             clearly_behind = False
-            for figure, lead in self.leads[name].items():
+            # The leads are those of the robust classifier over the rival.
+            for figure, lead in self.leads.get(name, {}).items():
                 if lead is None:
                     continue
                 low, high = lead["interval"]
@@ -217,15 +222,15 @@ class Analysis:
         # Of the objective, beside the risk.
         self.further_terms = ", ".join(further_terms)
         self.features = []
-        self.carriers = []
+        self.main_features = []
         self.importances = None
-        if material.curved:
+        if material.has_kernel:
             X, y, held_out = self.judged
             if held_out:
                 self.importances = column_importances(
                     material.classifier, X, y, material.columns
                 )
-            self.carriers = important(self.importances or {})[:CARRIERS]
+            self.main_features = important(self.importances or {})[:MAIN_FEATURES]
             return
         weights = self.result.weights
         order = np.argsort(-np.abs(weights), kind="stable")
@@ -242,14 +247,14 @@ class Analysis:
             self.features.append((material.feature_names[k], sign * float(weights[k])))
         # The most important ones, without those that carry next to nothing, and their
         # share of all weights.
-        for name, weight in self.features[:CARRIERS]:
-            if abs(weight) >= CARRIES * abs(self.features[0][1]):
-                self.carriers.append((name, weight))
-        self.carried_share = 0.0
-        if self.features:
-            sizes = np.abs([weight for _, weight in self.features])
-            carried = sizes[: len(self.carriers)].sum()
-            self.carried_share = float(carried / sizes.sum())
+        sizes = np.abs(weights[self.used])
+        self.share_of_main_features = 0.0
+        if len(sizes):
+            n_main = np.count_nonzero(
+                sizes[:MAIN_FEATURES] >= NEGLIGIBLE_SHARE * sizes[0]
+            )
+            self.main_features = self.features[:n_main]
+            self.share_of_main_features = float(sizes[:n_main].sum() / sizes.sum())
 
     def _try_radii(self) -> None:
         """Judge the classifiers of other radii like the own one.
@@ -295,12 +300,12 @@ class Analysis:
         """Find the rows that determine the weights."""
         result = self.result
         sizes: Any = 1.0
-        if not self.material.curved:
+        if not self.material.has_kernel:
             norm = float(self.material.trained_for["norm"])
             sizes = MemoryRows(self.material.X).norms(norm)
         # Shares in Σ ‖(α_i − β_i) x_i‖_p, the gradients that determine the weights.
-        forces = np.abs(result.hinge_dual - result.flip_dual) * sizes
-        gradients = forces / (forces.sum() or 1.0)
+        gradients = np.abs(result.hinge_dual - result.flip_dual) * sizes
+        gradients /= gradients.sum() or 1.0
         self.largest_gradients = {}
         for row in np.argsort(-gradients, kind="stable")[:LARGEST].tolist():
             if gradients[row] > 0:
@@ -347,29 +352,29 @@ class Analysis:
         worst = self.distribution
         self.worst_case: Figures | None = None
         if worst is not None:
-            # The hinge risk without an adversary.
-            calm = (1 - worst._data.margins).clip(min=0).mean()
+            hinge_losses = (1 - worst._data.margins).clip(min=0)
             self.worst_case = {
                 "flipped_share": float(worst.mass[worst.flipped].sum()),
                 "moved_share": float(worst.mass[worst.shift > 0].sum()),
                 "largest_shift": float(worst.shift.max(initial=0.0)),
-                "calm_risk": float(calm),
+                "risk_without_adversary": float(hinge_losses.mean()),
             }
 
         self.population: Figures | None = None
         if self.judged.held_out:
             adversary = {**self.adversary, "radius": [0.0, self.radius]}
-            calm, attacked = worst_case_risk(
+            errors = worst_case_risk(
                 self.models[self.name],
                 *self.judged[:2],
                 loss="zero-one",
                 confidence=CONFIDENCE,
                 **adversary,
             )
+            error, worst_error = np.asarray(errors).tolist()
             self.population = {
                 "confidence": CONFIDENCE,
-                "error": float(calm),
-                "worst_case_error": float(attacked),
+                "error": error,
+                "worst_case_error": worst_error,
             }
 
         # Flips alone: no feature can shift. Shifts alone: all labels are trusted.
@@ -400,17 +405,26 @@ class Analysis:
         """Return everything as plain numbers, strings, lists and dicts."""
         material = self.material
         adversary = material.trained_for
-        certificates = [certificate_of(result) for result in material.results]
+        certificates = list(map(certificate_of, material.results))
         constant = None
         if self.constant is not None:
             label, share = self.constant
             constant = {"label": label, "share": share}
+        weights = None
+        if not material.has_kernel:
+            weights = dict(self.features[:LISTED])
+        n_held_out = 0
+        # On training rows, a lead may only show who has learned them by heart.
+        leads_on_new_rows = None
+        if self.judged.held_out:
+            n_held_out = len(self.judged.y)
+            leads_on_new_rows = self.leads
         worst = self.worst_case or {}
         contradicted = self.contradicted(LISTED)
         return {
             "label": material.label,
             "n_samples": len(material.y),
-            "n_held_out": len(self.judged.y) if self.judged.held_out else 0,
+            "n_held_out": n_held_out,
             "judged_by": self.judged.name,
             "n_features": material.X.shape[1],
             "n_features_used": len(self.features),
@@ -423,7 +437,7 @@ class Analysis:
             **certificates[self.index],
             "certificates": certificates,
             "models": self.comparison,
-            "leads": self.leads if self.judged.held_out else None,
+            "leads": leads_on_new_rows,
             "choice": material.source.choice,
             "is_guess": self.is_guess,
             "missed_class": self.missed,
@@ -438,7 +452,7 @@ class Analysis:
             "largest_shift": worst.get("largest_shift"),
             **self._label_summary(),
             "labels_to_check": [material.row_names[row] for row in contradicted],
-            "weights": None if material.curved else dict(self.features[:LISTED]),
+            "weights": weights,
             "importances": self.importances,
             "radius_path": plain(self.radius_path) or None,
             "warnings": material.notes,

@@ -29,7 +29,7 @@ from drsvm.estimators.other_radii import fitted_at, radii_to_try
 from drsvm.problem.result import Status
 from drsvm.problem.validation import check_weights
 from drsvm.report.analysis import Analysis
-from drsvm.report.inputs import Given, Material, prepare, results_of
+from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
 from drsvm.report.provenance import provenance
 from drsvm.report.verdict import Alternative, worth_trying
 from drsvm.utils.clock import Stopwatch, TimeLimit
@@ -113,7 +113,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
         issues = _label_issues(material, report_progress, time)
     with report_stage("trying other radii") as report_progress:
         path = {}
-        if not material.curved:
+        if not material.has_kernel:
             path = _path(material, report_progress, _time_left(material, watch))
     with report_stage("finding the worst case"):
         weights = material.row_weights(trained)
@@ -153,7 +153,7 @@ def _shown_decision(material: Material, positive) -> tuple[int, object]:
 
 def _worst_distribution(material: Material, positive) -> WorstCaseDistribution | None:
     """Return the worst case on the judged rows; with a kernel it is not known."""
-    if material.curved:
+    if material.has_kernel:
         return None
     X, y, _ = material.judged
     adversary = material.adversary_of(y)
@@ -168,9 +168,13 @@ def _label_issues(
     """Return the labels to check, or None if a class has one row or time is up."""
     if np.unique(material.y, return_counts=True)[1].min() < 2 or time.over:
         return None
-    limit = time.seconds / FOLDS if time.limited else None
-    settings = {"class_weight": material.setting("class_weight"), "max_time": limit}
-    if material.curved:
+    settings: Figures = {
+        "class_weight": material.setting("class_weight"),
+        "max_time": None,
+    }
+    if time.limited:
+        settings["max_time"] = time.seconds / FOLDS
+    if material.has_kernel:
         settings |= {"kind": WassersteinKernelSVC, "gamma": material.classifier.gamma_}
     model = robust_classifier(material.X, standardise=False, **settings)
 

@@ -17,19 +17,18 @@ from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
 from drsvm.plotting.radius_path_display import HELD_OUT
 from drsvm.report.analysis import Analysis
 
-COLOURS = (
-    "BLUE",
-    "VERMILLION",
-    "GREEN",
-    "ORANGE",
-    "PURPLE",
-    "SKY",
-    "GREY",
-    "FAINT",
-    "INK",
-)
-# Their names in the page's style sheet.
-VARIABLES = {getattr(style, name): f"--{name.lower()}" for name in COLOURS}
+# The names of colours in the page's style sheet.
+VARIABLES = {
+    style.BLUE: "--blue",
+    style.VERMILLION: "--vermillion",
+    style.GREEN: "--green",
+    style.ORANGE: "--orange",
+    style.PURPLE: "--purple",
+    style.SKY: "--sky",
+    style.GREY: "--grey",
+    style.FAINT: "--faint",
+    style.INK: "--ink",
+}
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -56,7 +55,7 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
         plots |= _draw_path(analysis)
     if analysis.informative:
         plots |= _draw_risks(analysis)
-        if not analysis.material.curved:
+        if not analysis.material.has_kernel:
             plots["worst-case"] = _draw_worst_case(analysis)
     return plots
 
@@ -78,8 +77,10 @@ def _draw_path(analysis: Analysis) -> dict[str, str]:
             positive=analysis.positive,
             radius=analysis.radius,
         )
-    kinds = ("weights", "scores") if analysis.informative else ("scores",)
-    return {f"path-{kind}": svg(f"path-{kind}", path.plot, kind=kind) for kind in kinds}
+    plots = {"path-scores": svg("path-scores", path.plot, kind="scores")}
+    if analysis.informative:
+        plots["path-weights"] = svg("path-weights", path.plot, kind="weights")
+    return plots
 
 
 def _draw_risks(analysis: Analysis) -> dict[str, str]:
@@ -142,8 +143,9 @@ def svg(
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     head, body = text.split(">", 1)
-    view = re.search(r'viewBox="[^"]*"', head)
-    head = f'<svg {view[0] if view else ""} aria-hidden="true" focusable="false"'
+    view = "".join(re.findall(r'viewBox="[^"]*"', head))
+    head = f'<svg {view} aria-hidden="true" focusable="false"'
+    # Plots on one page must not share ids.
     body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", body)
     body = body.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans', sans-serif")
     for colour, variable in VARIABLES.items():

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing
 
 from drsvm.audit.model_layers import final_classifier, trained_parameters, transformed
 from drsvm.audit.performance import Figures
@@ -44,7 +45,9 @@ class RowsForReport(NamedTuple):
 
     @property
     def name(self) -> str:
-        return "held-out rows" if self.held_out else "training rows"
+        if self.held_out:
+            return "held-out rows"
+        return "training rows"
 
     @property
     def counted(self) -> str:
@@ -57,7 +60,7 @@ class NextStep(NamedTuple):
     action: Literal["report", "fit", "cross-validate", "check labels", "none"]
     why: str
     # What to run in Python, if anything.
-    python: str
+    python: str = ""
     # Whether the other settings of the report are kept.
     keeps_settings: bool = False
     # Parameters with new values; "drop" is a list of columns to leave out.
@@ -141,14 +144,14 @@ class Material:
     source: Source
 
     @property
-    def curved(self) -> bool:
+    def has_kernel(self) -> bool:
         """Whether the classifier has a kernel, and no weights."""
         return not hasattr(self.classifier, "coef_")
 
     @property
-    def steepness(self) -> float:
+    def lipschitz_constant(self) -> float:
         """How far a shift of the features by 1 can be in the classifier's space."""
-        if self.curved:
+        if self.has_kernel:
             return self.classifier._function().lipschitz
         return 1.0
 
@@ -182,6 +185,7 @@ class Material:
         cost = self.trained_for["flip_cost"]
         if isinstance(cost, numbers.Real):
             return float(cost)
+        # One for each class
         return float(min(cost.values()))
 
     def adversary_of(self, labels: np.ndarray) -> Figures:
@@ -230,13 +234,14 @@ def prepare(model, given: Given) -> Material:
             "X_test and y_test must be given together: give both, or neither."
         )
     check_that_labels_are_given(given.y)
-    X = _as_matrix(given.X)
-    y = np.ravel(np.asarray(given.y))
+    X, y = _as_matrix_and_labels(given.X, given.y)
     names = _feature_names(X, given)
     row_names, row_note = _row_names(X, given)
     estimator = _with_scaler(model, given.standardise)
     train, test, notes = _split(X, y, given)
-    X_train = _take(X, train)
+    X_train = X
+    if len(test):
+        X_train = _safe_indexing(X, train)
     y_train = y[train]
     with warnings.catch_warnings(record=True, action="always") as caught:
         estimator.fit(X_train, y_train)
@@ -246,8 +251,10 @@ def prepare(model, given: Given) -> Material:
     classifier = final_classifier(estimator)
     rows = check_rows(transformed(estimator, X_train))
     feature_names, scaled = _columns_behind(estimator, names, rows.shape[1])
+    if given.scaled is not None:
+        scaled = np.array(given.scaled)
     if given.X_test is None:
-        X_test = _take(X, test)
+        X_test = _safe_indexing(X, test)
         y_test = y[test]
     else:
         X_test, y_test = _given_test_rows(given, classifier.classes_)
@@ -257,18 +264,20 @@ def prepare(model, given: Given) -> Material:
         judged = RowsForReport(new_rows, y_test, held_out=True)
 
     label = given.label or getattr(given.y, "name", None)
+    if label is not None:
+        label = str(label)
     material = Material(
         model=estimator,
         classifier=classifier,
         X=rows,
         y=y_train,
         judged=judged,
-        label=None if label is None else str(label),
+        label=label,
         feature_names=feature_names,
         columns=list(given.columns or feature_names),
-        row_names=[row_names[row] for row in train.tolist()],
+        row_names=np.array(row_names, dtype=object)[train].tolist(),
         row_note=row_note,
-        scaled=scaled if given.scaled is None else np.array(given.scaled),
+        scaled=scaled,
         notes=notes,
         source=given.source,
     )
@@ -282,16 +291,19 @@ def prepare(model, given: Given) -> Material:
     return material
 
 
-def _as_matrix(X) -> Matrix:
-    """Return X as it is if it is sparse or a data frame, otherwise as an array."""
-    if sparse.issparse(X) or hasattr(X, "columns"):
-        return X
-    return np.asarray(X)
+def _as_matrix_and_labels(X, y) -> tuple[Matrix, np.ndarray]:
+    """Return rows that can be taken by their numbers, and labels."""
+    if sparse.issparse(X):
+        X = X.tocsr()
+    elif not hasattr(X, "columns"):
+        # It is not a data frame either, which keeps its names.
+        X = np.asarray(X)
+    return X, np.ravel(np.asarray(y))
 
 
 def _given_test_rows(given: Given, classes: np.ndarray) -> tuple[Matrix, np.ndarray]:
-    X = _as_matrix(given.X_test)
-    y = np.ravel(np.asarray(given.y_test))
+    """Check the rows that the caller has held out."""
+    X, y = _as_matrix_and_labels(given.X_test, given.y_test)
     if X.shape[0] != len(y):
         raise ValueError(
             f"X_test has {X.shape[0]} rows, but y_test has {len(y)} labels."
@@ -335,16 +347,6 @@ def _split(
     return np.sort(train), np.sort(test), notes
 
 
-def _take(X: Matrix, rows: np.ndarray) -> Matrix:
-    if len(rows) == X.shape[0]:
-        return X
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if sparse.issparse(X):
-        return X.tocsr()[rows]
-    return X[rows]
-
-
 def _without_search(estimator: BaseEstimator) -> BaseEstimator:
     """Return the pipeline or classifier that a search found.
 
@@ -352,27 +354,23 @@ def _without_search(estimator: BaseEstimator) -> BaseEstimator:
     """
     if hasattr(estimator, "best_estimator_"):
         return _without_search(estimator.best_estimator_)
-    if not isinstance(estimator, Pipeline):
-        return estimator
-    last_name, last = estimator.steps[-1]
-    last = _without_search(last)
-    steps = list(estimator.steps[:-1])
-    if not isinstance(last, Pipeline):
-        return Pipeline([*steps, (last_name, last)])
-    # The steps of an inner pipeline follow those of the outer one.
-    taken = {name for name, _ in steps}
-    for name, step in last.steps:
-        steps.append((f"inner-{name}" if name in taken else name, step))
-    return Pipeline(steps)
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return Pipeline([*estimator.steps[:-1], (name, _without_search(last))])
+    return estimator
 
 
 def _with_scaler(model, standardise: bool) -> BaseEstimator:
     """Return a clone of the model, with a scaler in front unless it is a Pipeline."""
-    model = WassersteinSVC() if model is None else model
-    # Searches have the classifier, or the pipeline, as their parameter `estimator`.
+    if model is None:
+        model = WassersteinSVC()
+    # Searches have the classifier, or the pipeline, as their parameter `estimator`; a
+    # pipeline may end in a search over classifiers.
     inner: Any = getattr(model, "estimator", model)
     has_steps = isinstance(inner, Pipeline)
-    last = inner.steps[-1][1] if has_steps else inner
+    last = inner
+    if has_steps:
+        last = inner.steps[-1][1]
     last = getattr(last, "estimator", last)
     if not isinstance(last, WassersteinSVC | WassersteinSVCCV | WassersteinKernelSVC):
         raise TypeError(
@@ -398,10 +396,10 @@ def _feature_names(X, given: Given) -> list[str] | None:
     """Return the names of the features, or None if they have none."""
     names = given.feature_names
     if names is None:
-        names = getattr(X, "columns", None)
+        names = getattr(X, "columns", None)  # of a data frame
     if names is None:
         return None
-    names = [str(name) for name in names]
+    names = list(map(str, names))
     if X.ndim != 2 or len(names) != X.shape[1]:
         raise ValueError(
             f"feature_names has {len(names)} entries, but X has shape {X.shape}: give "
@@ -412,25 +410,24 @@ def _feature_names(X, given: Given) -> list[str] | None:
 
 def _row_names(X, given: Given) -> tuple[list[str], str]:
     """Return the names of the rows, and a sentence that explains them."""
-    # The fit rejects X without rows.
+    # A scalar has no rows: the fit rejects it.
     n = X.shape[0] if X.shape else 0
     if given.row_names is not None:
-        names = [str(name) for name in given.row_names]
+        names = given.row_names
         note = ""
-        if len(names) != n:
-            raise ValueError(
-                f"row_names has {len(names)} entries, but X has {n} rows: give one per "
-                "row."
-            )
     elif hasattr(X, "index"):
-        names = [str(name) for name in X.index]
+        names = X.index
         note = "Rows are named by the index of the data frame."
     else:
-        names = [str(row) for row in range(n)]
+        names = range(n)
         note = "Rows are numbered from 0."
+    if len(names) != n:
+        raise ValueError(
+            f"row_names has {len(names)} entries, but X has {n} rows: give one per row."
+        )
     if given.row_note is not None:
         note = given.row_note
-    return names, note
+    return list(map(str, names)), note
 
 
 def _columns_behind(
@@ -441,7 +438,9 @@ def _columns_behind(
     With them, whether the steps before standardise each feature.
     """
     scaled = np.zeros(n_features, dtype=bool)
-    steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
+    steps = []
+    if isinstance(estimator, Pipeline):
+        steps = estimator.steps[:-1]
     for _, step in steps:
         if isinstance(step, ColumnTransformer):
             for name, part, _ in step.transformers_:
@@ -451,7 +450,7 @@ def _columns_behind(
     if steps and names is not None:
         # A step may not name its features; if their number is the same, keep the names.
         with suppress(AttributeError, ValueError, NotImplementedError):
-            names = [str(name) for name in estimator[:-1].get_feature_names_out(names)]
+            names = list(map(str, estimator[:-1].get_feature_names_out(names)))
     if names is None or len(names) != n_features:
         names = [f"feature {k}" for k in range(n_features)]
     return names, scaled

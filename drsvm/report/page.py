@@ -52,8 +52,10 @@ def document(
     """
     areas = []
     for figures in analysis.comparison.values():
-        area = figures["roc_auc"]
-        areas.append("–" if area is None else f"{area:.3f}")
+        if figures["roc_auc"] is None:
+            areas.append("–")
+        else:
+            areas.append(f"{figures['roc_auc']:.3f}")
     if analysis.noise and analysis.own["roc_auc"] is not None:
         areas[0] += " (noise)"
     # Enough digits to distinguish objective and bound.
@@ -77,16 +79,13 @@ def document(
 
 
 def plain_words(analysis: Analysis) -> Figures:
-    """Return the sentences of the opening without markup."""
+    """Return the sentences at the top of the page without markup."""
     sentences = vars(_template("words.jinja").make_module(_phrases(analysis)))
-    return {
-        "warning": sentences["constant_warning"] or None,
-        "tell_tale": sentences["tell_tale_warning"] or None,
-        "noise": sentences["noise_warning"] or None,
-        "guess": sentences["guess_warning"] or None,
-        "moved": sentences["moved_warning"] or None,
-        "in_plain_words": sentences["lines"],
-    }
+    words: Figures = {"warning": sentences["constant_warning"] or None}
+    for name in ("tell_tale", "noise", "guess", "moved"):
+        words[name] = sentences[f"{name}_warning"] or None
+    words["in_plain_words"] = sentences["lines"]
+    return words
 
 
 def _phrases(analysis: Analysis) -> Figures:
@@ -111,8 +110,10 @@ def _template(file: str) -> "Template":
         autoescape=is_html,
         undefined=StrictUndefined,
     )
-    # What a filter for markup returns is not escaped again.
-    safe = Markup if is_html else str
+    safe: Callable[[str], str] = str
+    if is_html:
+        # What a filter for markup returns is not escaped again.
+        safe = Markup
     for name, mark in {**MARKS[file], **FILTERS}.items():
         environment.filters[name] = _marked(mark, safe)
     environment.filters.update(
@@ -147,8 +148,10 @@ def _markdown_text(words: object) -> str:
 
 
 def _markdown_code(words: object) -> str:
-    fence = "``" if "`" in str(words) else "`"
-    return f"{fence}{' '.join(str(words).splitlines())}{fence}"
+    line = " ".join(str(words).splitlines())
+    if "`" in line:
+        return f"``{line}``"
+    return f"`{line}`"
 
 
 def _power(value: float) -> str:
@@ -156,7 +159,9 @@ def _power(value: float) -> str:
 
     Negative rounding errors count as 0.
     """
-    return "0" if value <= 0 else f"{value:.1e}"
+    if value <= 0:
+        return "0"
+    return f"{value:.1e}"
 
 
 def _html_power(value: float) -> str:
@@ -199,7 +204,9 @@ def percent(share: float | None, digits: int = 1) -> str:
 def listed(items: Iterable[str]) -> str:
     """Return items as an enumeration: a, b and c."""
     *others, last = items
-    return f"{', '.join(others)} and {last}" if others else last
+    if not others:
+        return last
+    return f"{', '.join(others)} and {last}"
 
 
 # Filters that are the same for all formats.
@@ -219,7 +226,9 @@ def unit(analysis: Analysis) -> str:
         return "features in their original units"
     n_scaled = int(scaled.sum())
     n_others = len(scaled) - n_scaled
-    others = f"{n_others:,}, which are" if n_others > 1 else "one, which is"
+    others = "one, which is"
+    if n_others > 1:
+        others = f"{n_others:,}, which are"
     return (
         f"{n_scaled:,} features in standard deviations and the other {others} not "
         "scaled (such as 0/1 columns), in original units"
@@ -248,6 +257,7 @@ def adversary(analysis: Analysis) -> str:
         return shifts
     share = percent(1.0, 0)
     if flip_cost > 0:
+        # The budget is the radius.
         share = percent(min(1.0, radius / flip_cost))
     return (
         f"{shifts}, or spends the same budget on flipping up to {share} of the labels, "
@@ -311,8 +321,11 @@ def _interval(limits: Sequence[float] | None, key: str, sign: str = "") -> str:
     """Return an interval, in per cent unless it is of a ROC AUC."""
     if limits is None:
         return "–"
-    scale = 1 if key == "roc_auc" else 100
-    digits = 3 if key == "roc_auc" else 1
+    scale = 100
+    digits = 1
+    if key == "roc_auc":
+        scale = 1
+        digits = 3
     shown = [f"{scale * limit:{sign}.{digits}f}" for limit in limits]
     return " to ".join(shown).replace("-", "−")
 
@@ -349,21 +362,18 @@ def next_step(analysis: Analysis) -> NextStep:
             "none",
             f"{TREES.capitalize()} are clearly ahead: use "
             "HistGradientBoostingClassifier, unless you need the proof.",
-            "",
         )
     if analysis.is_guess:
         return NextStep(
             "none",
             "Do not use it. Look for columns that say more about the label, or test it "
             "on more rows.",
-            "",
         )
     if analysis.moved:
         return NextStep(
             "none",
             "Train it on rows like those it will be applied to: these columns have "
             "moved.",
-            "",
         )
     if analysis.wrong_shares or analysis.flagged_share >= MANY_FLAGS:
         return _check_labels(analysis)
@@ -392,7 +402,7 @@ def _cross_validate(why: str) -> NextStep:
 def _better_rival(analysis: Analysis) -> NextStep | None:
     """Return what a linear classifier may learn from a rival that is ahead."""
     material = analysis.material
-    if material.curved:
+    if material.has_kernel:
         return None
     linear = [name for name in analysis.leads if name != TREES]
     rival = analysis.behind(*linear)
@@ -413,22 +423,20 @@ def _better_rival(analysis: Analysis) -> NextStep | None:
 
 
 def _check_labels(analysis: Analysis) -> NextStep:
+    why = (
+        "Look at the contradicted labels. Correct them if many are wrong; otherwise, "
+        "save the classifier."
+    )
     if analysis.wrong_shares:
         why = (
             "Check the doubtful labels first; correct those that are wrong, and make "
             "this report again."
         )
-    else:
-        why = (
-            "Look at the contradicted labels. Correct them if many are wrong; "
-            "otherwise, save the classifier."
-        )
-    return NextStep(
-        "check labels",
-        why,
-        'find_label_issues(X, y, second_opinion="auto").to_frame()',
-        changes={"kernel": "rbf"} if analysis.material.curved else {},
-    )
+    changes = {}
+    if analysis.material.has_kernel:
+        changes["kernel"] = "rbf"
+    python = 'find_label_issues(X, y, second_opinion="auto").to_frame()'
+    return NextStep("check labels", why, python, changes=changes)
 
 
 def _rare_class(analysis: Analysis) -> NextStep:

@@ -43,13 +43,12 @@ def provenance(material: Material) -> Figures:
 
 def _digest_of_model(material: Material) -> str:
     classifier = material.classifier
-    if material.curved:
+    if material.has_kernel:
         parts = [classifier.dual_coef_, dense(classifier.landmarks_)]
     else:
         parts = [classifier.coef_]
     parts.append(classifier.intercept_)
-    arrays = [_floats(part) for part in parts]
-    return _digest(*arrays, _text(classifier.classes_))
+    return _digest(*map(_floats, parts), _text(classifier.classes_))
 
 
 def _digest_of_rows(X: Matrix, y: np.ndarray) -> str:

@@ -17,7 +17,7 @@ from drsvm.utils.annotations import Matrix
 NEGLIGIBLE_SHIFT = 0.02
 # What has less than this share of the largest weight, or importance, carries nothing,
 # and nothing is important whose shuffling costs less than that share of LEAST.
-CARRIES = 0.05
+NEGLIGIBLE_SHARE = 0.05
 LEAST = 0.1
 # A class is missed if less than this share of its rows is found.
 FOUND = 0.5
@@ -90,7 +90,7 @@ def important(falls: Mapping[str, float]) -> list[tuple[str, float]]:
     With each, the fall of the ROC AUC. The largest come first.
     """
     largest = max(falls.values(), default=0.0)
-    least = CARRIES * max(largest, LEAST)
+    least = NEGLIGIBLE_SHARE * max(largest, LEAST)
     return [(name, fall) for name, fall in falls.items() if fall >= least]
 
 

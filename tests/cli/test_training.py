@@ -63,7 +63,7 @@ def test_without_time_there_are_no_figures_of_useless_classifiers(
 def parts_of(tmp_path, lines, header="a,town,label"):
     path = tmp_path / "table.csv"
     path.write_text(header + "\n" + "\n".join(lines) + "\n")
-    return training_rows.load_parts(path, ReadOptions(label="label"), Screen())
+    return training_rows.load_rows(path, ReadOptions(label="label"), Screen())
 
 
 def test_a_fold_knows_only_its_training_rows(tmp_path):
