@@ -198,10 +198,10 @@ def _with_signs(problem: Problem, weights: np.ndarray) -> np.ndarray:
     if wrong.max() > SIGN_SLACK * np.abs(weights).max():
         j = int(np.argmax(wrong))
         sign = problem.monotonic_cst[j]
-        limit = "at least" if sign > 0 else "at most"
         raise ValueError(
             f"weights has {weights[j]:g} at feature {j}, where monotonic_cst={sign} "
-            f"requires {limit} 0: pass problem.with_signs(weights)."
+            f"requires {'at least' if sign > 0 else 'at most'} 0: pass "
+            "problem.with_signs(weights)."
         )
     return signed
 

@@ -172,10 +172,11 @@ def _scaled_without_ridge(problem, mass, cost, v, feature_cost, fixed) -> DualSc
     """Return the largest t for which t·v is in the ball."""
     if mass <= 0:
         return DualScaling(0.0, 0.0)
-    moved = v if feature_cost is None else feature_cost * v
+    if feature_cost is not None:
+        v = feature_cost * v
     if fixed != 0.0:
-        moved = np.concatenate((moved, (fixed,)))
-    needed = problem.norm.dual.value(moved) + cost
+        v = np.concatenate((v, (fixed,)))
+    needed = problem.norm.dual.value(v) + cost
     scale = 1.0
     if needed > 0:
         scale = min(1.0, problem.radius / needed)

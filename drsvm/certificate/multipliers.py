@@ -146,7 +146,9 @@ class ArrayMultipliers(Multipliers):
         flip = _checked(problem, "flip_dual", flip_dual)
         self.alpha = np.empty_like(problem.sample_weight)
         self.beta = np.empty_like(problem.sample_weight)
-        can_flip = problem.can_flip if by_row(problem.flip_cost) else None
+        can_flip = None
+        if by_row(problem.flip_cost):
+            can_flip = problem.can_flip
 
         def clip(part: slice) -> None:
             weights = problem.sample_weight[part]
@@ -155,9 +157,11 @@ class ArrayMultipliers(Multipliers):
             np.maximum(hinge[part], 0.0, out=alpha)
             np.minimum(alpha, weights, out=alpha)
             np.maximum(flip[part], 0.0, out=beta)
-            np.minimum(beta, weights if problem.flips_possible else 0.0, out=beta)
             if not problem.flips_possible:
+                # NaN stays NaN, and proves nothing.
+                np.minimum(beta, 0.0, out=beta)
                 return
+            np.minimum(beta, weights, out=beta)
             if can_flip is not None:
                 beta[~can_flip[part]] = 0.0
             share = weights / np.maximum(alpha + beta, weights)
@@ -292,7 +296,9 @@ class ArrayMultipliers(Multipliers):
         signed = (self.alpha - self.beta) * problem.signs
         v = compensated_transposed_dot(problem.X, signed)[0][columns]
         v = v / problem.column_sizes[columns]
-        return np.append(v, signed.sum()) if must_balance(problem) else v
+        if must_balance(problem):
+            return np.append(v, signed.sum())
+        return v
 
 
 def _checked(problem: Problem, name: str, values: Vector | None) -> Vector:

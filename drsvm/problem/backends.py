@@ -157,11 +157,11 @@ def _place_of(X: Matrix) -> tuple[str, str, str] | None:
 
     Of a list, the type of the first entry counts, which may be a future of Dask.
     """
-    is_list = isinstance(X, list | tuple) and len(X) > 0
-    library = type(X[0] if is_list else X).__module__.partition(".")[0]
+    if isinstance(X, list | tuple) and len(X) > 0:
+        library = type(X[0]).__module__.partition(".")[0]
+        return _places.get(library) if library in ("dask", "distributed") else None
+    library = type(X).__module__.partition(".")[0]
     if library == "numpy":
-        return None
-    if is_list and library not in ("dask", "distributed"):
         return None
     # CuPy takes arrays of any library on a CUDA device over without a copy.
     device = getattr(X, "__dlpack_device__", None)

@@ -377,18 +377,21 @@ def chosen_columns(rows: Matrix, features) -> Matrix:
 def compiled_rows(X: Matrix, signs: np.ndarray, importance: np.ndarray) -> CompiledRows:
     """Return rows in the layout that compiled functions read; nothing is copied."""
     if sparse.issparse(X):
-        data, indices, indptr = map(_read_only, unsigned_parts(X))
+        data, indices, indptr = unsigned_parts(X)
     else:
-        data = _read_only(X.reshape(-1))
+        data = read_only(X.reshape(-1))
         indices = indptr = None
     return CompiledRows(
-        data, indices, indptr, X.shape[1], _read_only(signs), _read_only(importance)
+        data, indices, indptr, X.shape[1], read_only(signs), read_only(importance)
     )
 
 
-def _read_only(array: np.ndarray) -> Any:
-    """Return a read-only view: functions are compiled once more for writable arrays."""
-    view = np.ascontiguousarray(array).view()
+def read_only(array: np.ndarray, dtype: type | None = None) -> Any:
+    """Return a read-only view, or a copy of another type.
+
+    Functions would be compiled once more for writable arrays.
+    """
+    view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
 
@@ -399,9 +402,5 @@ def unsigned_parts(X: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     Indices are unsigned, as compiled functions take them.
     """
     unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
-    entries = X.data.view()
-    indices = X.indices.view(unsigned)
-    indptr = X.indptr.view(unsigned)
-    for part in (entries, indices, indptr):
-        part.flags.writeable = False
-    return entries, indices, indptr
+    indices = read_only(X.indices.view(unsigned))
+    return read_only(X.data), indices, read_only(X.indptr.view(unsigned))

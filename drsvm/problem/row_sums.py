@@ -49,9 +49,11 @@ def masses_of_classes(problem: Problem) -> tuple[float, float]:
 def _masses_of_classes(problem: Problem) -> Sums:
     signs = problem.signs
     weights = problem.sample_weight
-    positive = total(signs, lambda part: weights[part] @ (signs[part] == 1.0))
-    negative = total(signs, lambda part: weights[part] @ (signs[part] == -1.0))
-    return Sums((positive, negative))
+
+    def mass_of(sign: float) -> float:
+        return total(signs, lambda part: weights[part] @ (signs[part] == sign))
+
+    return Sums((mass_of(1.0), mass_of(-1.0)))
 
 
 def flip_costs_of_classes(problem: Problem) -> tuple[float, float]:
@@ -75,20 +77,21 @@ def masses_by_flip_cost(problem: Problem, sign: float) -> tuple[np.ndarray, np.n
     if by_row(problem.flip_cost):
         most = problem.rows.most_distinct
         return problem.query(_masses_by_flip_cost, sign, most, once=True)
-    positive, negative = masses_of_classes(problem)
-    mass = positive if sign > 0 else negative
+    masses = masses_of_classes(problem)
+    mass = masses[0 if sign > 0 else 1]
     return np.array([problem.flip_cost]), np.array([mass])
 
 
 def _masses_by_flip_cost(problem: Problem, sign: float, most: int | None) -> Distinct:
     inside = problem.signs == sign
-    costs = Distinct.of(problem.flip_cost[inside], problem.sample_weight[inside])
-    if most is not None and len(costs.numbers) > most:
+    costs = problem.flip_cost[inside]
+    numbers, masses = Distinct.of(costs, problem.sample_weight[inside])
+    if most is not None and len(numbers) > most:
         raise ValueError(
-            f"flip_cost has {len(costs.numbers)} different values in a chunk, too many "
+            f"flip_cost has {len(numbers)} different values in a chunk, too many "
             "to collect: round them, for instance to two digits."
         )
-    return Distinct(to_numpy(costs.numbers), to_numpy(costs.masses))
+    return Distinct(to_numpy(numbers), to_numpy(masses))
 
 
 def gradient_of_classes(
@@ -112,8 +115,10 @@ def range_of_decisions(problem: Problem, w: Vector, b: float = 0.0) -> Decisions
 def _range_of_decisions(problem: Problem, w: Vector, b: float) -> Sums:
     values = problem.decision_values(w, b)
     weights = problem.sample_weight
-    positive = total(values, lambda part: weights[part] @ (values[part] > 0))
-    return Sums((Largest(values.max()), Largest(-values.min()), positive))
+    mass = total(values, lambda part: weights[part] @ (values[part] > 0))
+    highest = Largest(values.max())
+    negative_of_lowest = Largest(-values.min())
+    return Sums((highest, negative_of_lowest, mass))
 
 
 def flips_pay(problem: Problem, w: Vector, b: float = 0.0) -> bool:
@@ -134,14 +139,18 @@ def typical_row_norm(problem: Problem, of_features: Values = None) -> float:
     norms, mass = problem.query(_norms, of_features, once=True)
     if of_features is not None:
         return norms
-    return norms / mass if mass > 0 else 1.0
+    if mass > 0:
+        return norms / mass
+    return 1.0
 
 
 def _norms(problem: Problem, factors) -> Sums:
     """Return Σ π ‖x‖, and Σ π over rows that are not 0."""
     norms = problem.rows.norms(problem.norm.p, factors)
     weights = problem.sample_weight
-    return Sums((float(weights @ norms), float(weights @ (norms > 0))))
+    sum_of_norms = float(weights @ norms)
+    mass = float(weights @ (norms > 0))
+    return Sums((sum_of_norms, mass))
 
 
 def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:

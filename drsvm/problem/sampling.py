@@ -80,12 +80,11 @@ def draw_by_class(problem: Problem, size: int) -> Problem:
         return problem.on_sample(*sample)
     members = [np.flatnonzero(problem.signs == sign) for sign in (-1.0, 1.0)]
     counts = [len(of_class) for of_class in members]
+    places = drawn_members(counts, [size, size])
     drawn = []
     weights = []
-    for of_class, places in zip(
-        members, drawn_members(counts, [size] * 2), strict=True
-    ):
-        chosen = of_class[np.asarray(places, like=of_class)]
+    for of_class, chosen in zip(members, places, strict=True):
+        chosen = of_class[np.asarray(chosen, like=of_class)]
         share = problem.sample_weight[chosen]
         mass = problem.sample_weight[of_class].sum()
         drawn.append(chosen)
@@ -105,8 +104,9 @@ def to_host(problem: Problem, most_entries: float) -> Problem:
     rows = problem.rows.host_rows()
     if rows is problem.rows:
         return problem
+    signs = to_numpy(problem.signs)
+    weights = to_numpy(problem.sample_weight)
     costs = problem.flip_cost
     if by_row(costs):
         costs = to_numpy(costs)
-    signs = to_numpy(problem.signs)
-    return problem.on_sample(rows, signs, to_numpy(problem.sample_weight), costs)
+    return problem.on_sample(rows, signs, weights, costs)

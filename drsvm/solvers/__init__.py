@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from drsvm.solvers.dual_coordinate.feature_working_set import (
         FeatureWorkingSet as FeatureWorkingSet,
     )
+    from drsvm.solvers.incumbent import Incumbent
     from drsvm.solvers.interior_point.interior_point_solver import (
         InteriorPoint as InteriorPoint,
     )
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         can_leave_out,
         decisions_without,
     )
-    from drsvm.solvers.loop import Incumbent
     from drsvm.solvers.many import solve_many as solve_many
     from drsvm.solvers.paper.admm.gs_admm import Admm as Admm
     from drsvm.solvers.paper.federated.federated_solver import Federated as Federated

@@ -7,7 +7,7 @@ it has been given this `has_fallback`; the loop does the change (`loop.py`).
 import math
 
 from drsvm.problem.problem import Problem
-from drsvm.solvers.base import Limits, State
+from drsvm.solvers.base import Limits
 from drsvm.solvers.selection import (
     accepts,
     epoch_seconds,
@@ -26,12 +26,6 @@ MIN_EPOCHS = 8
 def can_take_over(problem: Problem) -> bool:
     """Return whether the interior-point solver accepts a problem and needs no hours."""
     return accepts("interior-point", problem) and interior_point_pays(problem)
-
-
-def with_fallback(state: State) -> State:
-    """Return a state whose run the interior-point solver takes over if it gives up."""
-    state.has_fallback = True
-    return state
 
 
 class Patience:

@@ -172,7 +172,10 @@ class L1Ascent(SeparableAscent):
     inside = False
 
     def _new_limit(self, sizes, ridge, size, damping, stiffness):
-        """Solve Σ (|u_j| − h)₊/r + (|u₀| − h)₊/θ₀ = λ₀ + (h − (ε − Σκβ)) τ for h ≥ 0."""
+        """Solve Σ (|u_j| − h)₊/r + (|u₀| − h)₊/θ₀ = λ₀ + (h − e) τ for h ≥ 0.
+
+        Here, e = ε − Σκβ.
+        """
         left = self.problem.radius - self.flipped_cost
         if not self._flips_matter:
             return max(left, 0.0)

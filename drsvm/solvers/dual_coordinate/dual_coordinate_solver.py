@@ -13,8 +13,7 @@ from typing import Any
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.ascent_by_norm import ASCENTS, L2Ascent
-from drsvm.solvers.fallback import Patience, Trend, with_fallback
-from drsvm.solvers.reformulation.constant import optimum_of_free_flips
+from drsvm.solvers.fallback import Patience, Trend
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
 FIRST_RATIO = 0.5  # initial guess of gap / estimate
@@ -68,11 +67,8 @@ class DualCoordinate(Solver):
     hand_over: bool = True
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        run = optimum_of_free_flips(problem)
-        if run is None:
-            run = DualCoordinateState(problem, limits, self.shrinking)
-        if self.hand_over:
-            return with_fallback(run)
+        run = DualCoordinateState(problem, limits, self.shrinking)
+        run.has_fallback = self.hand_over
         return run
 
 

@@ -20,10 +20,8 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
 from drsvm.solvers.base import Candidate, DelegatingState, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinateState
-from drsvm.solvers.fallback import with_fallback
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
-from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
 # With at most this many features, the first working set contains all of them.
@@ -78,10 +76,7 @@ class FeatureWorkingSet(Solver):
         )
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        run = optimum_of_free_flips(problem)
-        if run is None:
-            run = FeatureWorkingSetState(problem, self, limits)
-        return with_fallback(run)
+        return FeatureWorkingSetState(problem, self, limits)
 
 
 class FeatureWorkingSetState(DelegatingState):
@@ -89,6 +84,8 @@ class FeatureWorkingSetState(DelegatingState):
 
     If there are too many features, epochs complete the run.
     """
+
+    has_fallback = True
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
         self.epochs = Exploration(problem, settings, limits)
@@ -98,7 +95,7 @@ class FeatureWorkingSetState(DelegatingState):
             self.epochs.features = np.arange(problem.n_features)
 
     def successor(self) -> State | None:
-        """Return the rounds once there are features, the epochs if there are too many."""
+        """Return the rounds once there are features, the epochs if too many."""
         if self.current is self.epochs and self.epochs.features is not None:
             self.rounds.best = self.epochs.candidate()
             self.rounds.working = self.epochs.features

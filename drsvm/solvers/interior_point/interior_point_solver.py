@@ -8,7 +8,6 @@ from drsvm.solvers.base import EVERY_CAPABILITY, Limits, Solver, State
 from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.state import InteriorPointState, StepSettings
 from drsvm.solvers.interior_point.working_set import WorkingSetRun, screening_pays
-from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.solvers.selection import interior_point_fits
 
 
@@ -95,9 +94,6 @@ class InteriorPoint(Solver):
         return self.compiled_steps and self.state_folder is None and is_small(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        constant = optimum_of_free_flips(problem)
-        if constant is not None:
-            return constant
         settings = StepSettings(self.step_fraction, self.state_folder)
         if self.takes_compiled_steps(problem):
             return SmallState(problem, limits, settings=settings)

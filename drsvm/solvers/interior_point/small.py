@@ -20,7 +20,12 @@ from drsvm.compiled.products import TILE
 from drsvm.compiled.step_rules import MAX_SHORT_STEPS
 from drsvm.engines.cpu import CpuEngine, buffers_for
 from drsvm.engines.matrices import in_fastest_form
-from drsvm.problem.memory_rows import MemoryRows, stored_entries, unsigned_parts
+from drsvm.problem.memory_rows import (
+    MemoryRows,
+    read_only,
+    stored_entries,
+    unsigned_parts,
+)
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
 from drsvm.solvers.base import Candidate, Limits
@@ -77,14 +82,14 @@ class CompiledRows:
         flip_costs = np.empty(n)
         flips = np.empty(n)
         flip_costs[:], flips[:] = affordable_flips(problem.flip_cost, problem.radius)
-        weights = _read_only(problem.sample_weight, np.float64)
+        weights = read_only(problem.sample_weight, np.float64)
         self.mass = float(weights.sum())
         # Σ of complementarity targets, divided by μ
         self.weight = 2.0 * self.mass + float(weights @ flips)
         self.share = Share(
             *_entries(rows),
             d,
-            _read_only(problem.signs, np.float64),
+            read_only(problem.signs, np.float64),
             weights,
             flips,
             flip_costs,
@@ -115,19 +120,13 @@ def _entries(
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Return entries, indices and starts of the rows."""
     if not rows.is_sparse:
-        return _read_only(rows.X, np.float64), None, None
+        return read_only(rows.X, np.float64), None, None
     data, indices, indptr = unsigned_parts(rows.X)
     return (
-        _read_only(data, np.float64),
-        _read_only(indices, np.uint32),
-        _read_only(indptr, np.uint32),
+        read_only(data, np.float64),
+        read_only(indices, np.uint32),
+        read_only(indptr, np.uint32),
     )
-
-
-def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:
-    values = np.ascontiguousarray(values, dtype=dtype).view()
-    values.flags.writeable = False
-    return values
 
 
 class SmallState(InteriorPointState):

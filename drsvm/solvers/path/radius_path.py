@@ -219,13 +219,13 @@ def _next(
     limits: dict[str, Any],
 ) -> Result:
     """Start from the previous solution; if that stalls, solve from scratch."""
-    may_restart = isinstance(solver, InteriorPoint)
-    # On few rows, the certificate of another start takes longer than the step that it
-    # saves.
-    anew = may_restart and not time.spent
-    if anew and (problem.radius == 0 or solver.takes_compiled_steps(problem)):
-        last = None
+    if isinstance(solver, InteriorPoint) and not time.spent:
+        # On few rows, the certificate of another start takes longer than the step that
+        # it saves.
+        if problem.radius == 0 or solver.takes_compiled_steps(problem):
+            last = None
     result = run(problem, solver, start=last, max_time=time, **limits)
-    if may_restart and last is not None and result.status is Status.STALLED:
+    has_stalled = last is not None and result.status is Status.STALLED
+    if has_stalled and isinstance(solver, InteriorPoint):
         result = run(problem, solver, max_time=time, **limits)
     return result

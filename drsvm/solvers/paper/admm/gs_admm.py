@@ -22,10 +22,9 @@ import numpy as np
 
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
-from drsvm.solvers.fallback import Patience, can_take_over, with_fallback
+from drsvm.solvers.fallback import Patience, can_take_over
 from drsvm.solvers.paper.admm.ball_qp import EXACT
 from drsvm.solvers.paper.admm.subproblem import Subproblem, Trial
-from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS, PricedColumns
 
 # Share of a bracket that a golden section cuts off
@@ -104,18 +103,12 @@ class Admm(Solver):
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        free_flips = optimum_of_free_flips(problem)
-        if free_flips is not None:
-            return free_flips
-        if problem.radius == 0:
-            run = FreePrice(problem, self, limits)
-            has_fallback = (
-                problem.l2 == 0 and limits.tol > 0.0 and can_take_over(problem)
-            )
-            if has_fallback:
-                return with_fallback(run)
-            return run
-        return GoldenSection(problem, self, limits)
+        if problem.radius > 0:
+            return GoldenSection(problem, self, limits)
+        run = FreePrice(problem, self, limits)
+        may_hand_over = problem.l2 == 0 and limits.tol > 0.0
+        run.has_fallback = may_hand_over and can_take_over(problem)
+        return run
 
 
 class _AdmmState(State):

@@ -16,7 +16,6 @@ from drsvm.solvers.base import Candidate, Capability, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.dual_coordinate_solver import StateWithEstimates
 from drsvm.solvers.paper.federated.federated_block import Block, Proposal, go_on
 from drsvm.solvers.paper.federated.global_ascent import SHARED, global_ascent_for
-from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.utils.clock import Stopwatch
 
 # Maximum number of rounds before the first certificate, regardless of the estimate
@@ -65,7 +64,7 @@ class Federated(Solver):
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        return optimum_of_free_flips(problem) or Rounds(problem, limits, self.patience)
+        return Rounds(problem, limits, self.patience)
 
 
 class Rounds(StateWithEstimates):

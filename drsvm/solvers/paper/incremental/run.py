@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
-from drsvm.solvers.fallback import Patience, can_take_over, with_fallback
+from drsvm.solvers.fallback import Patience, can_take_over
 from drsvm.solvers.paper.incremental.epochs import ORDERS
 from drsvm.solvers.paper.incremental.phases import (
     Batches,
@@ -29,7 +29,6 @@ from drsvm.solvers.paper.incremental.phases import (
     Track,
 )
 from drsvm.solvers.paper.incremental.step_sizes import SCHEMES
-from drsvm.solvers.reformulation.constant import optimum_of_free_flips
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
@@ -112,10 +111,9 @@ class Incremental(Solver):
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        run = optimum_of_free_flips(problem) or IncrementalState(problem, self, limits)
-        has_fallback = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
-        if has_fallback:
-            return with_fallback(run)
+        run = IncrementalState(problem, self, limits)
+        may_hand_over = limits.tol > 0.0 and not self.is_pure
+        run.has_fallback = may_hand_over and can_take_over(problem)
         return run
 
     @property
