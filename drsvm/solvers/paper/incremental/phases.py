@@ -15,7 +15,6 @@ are good.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import blas
@@ -31,13 +30,11 @@ from drsvm.solvers.paper.incremental.step_sizes import (
     Cycles,
     Descent,
     Schedule,
+    StepSizes,
     sensible,
 )
 from drsvm.solvers.reformulation.priced_columns import PricedColumns
 from drsvm.utils.clock import Stopwatch
-
-if TYPE_CHECKING:
-    from drsvm.solvers.paper.incremental.run import Incremental
 
 # weights of the latest epoch in the averages of points and of multipliers
 SHARE = 0.2
@@ -60,24 +57,35 @@ MANY_ROWS = 2000  # with fewer rows an epoch has few steps, so they are longer
 # ratios of first steps that are tried, and of objectives for which the longer is better
 LONGER = 8.0
 CLEARLY = 0.9
-# An opening continues while an epoch lowers the objective by this fraction, with this
-# ratio of steps, up to so many
+# The first epochs continue while each lowers the objective by this fraction; the ratio
+# of their step sizes, and the largest number of them
 MIN_DECREASE = 0.02
 COOLING = 0.3
-LONGEST_OPENING = 8
+MAX_FIRST_EPOCHS = 8
 
 Pair = tuple[np.ndarray, np.ndarray]  # multipliers of the hinges and of the flips
 
 
-class Track:
-    """The point that the phases move in turn, the epochs that move it, and the common settings."""
+class Workspace:
+    """What the phases of a run share: the point that they move in turn, and the epochs that move it.
 
-    def __init__(self, problem: Problem, limits: Limits, settings: "Incremental"):
+    `order`, `step_sizes` and `polish_dual` are settings of the run (see
+    `run.Incremental`).
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        limits: Limits,
+        order: str,
+        step_sizes: StepSizes,
+        polish_dual: bool,
+    ):
         self.problem = problem
         self.limits = limits
-        self.settings = settings
+        self.step_sizes = step_sizes
+        self.polish_dual = polish_dual
         self.columns = PricedColumns.of(problem)
-        order = settings.order
         has_constant = self.columns.intercept_cost is not None
         self.epochs = Epochs.of(
             self.columns.problem, order, limits.generator(), has_constant, limits.time
@@ -133,24 +141,24 @@ class Track:
 
 
 class Phase(ABC):
-    """A sequence of epochs of one kind, which move the point of a track."""
+    """A sequence of epochs of one kind, which move the point of a workspace."""
 
     name: str
     finished: bool = False
 
-    def __init__(self, track: Track):
-        self.track = track
+    def __init__(self, shared: Workspace):
+        self.shared = shared
 
     @abstractmethod
     def epoch(self) -> None:
         """Do one epoch."""
 
     def point(self) -> Iterate:
-        return self.track.point
+        return self.shared.point
 
     def multipliers(self) -> Pair:
         """Return the multipliers to be judged, as fractions of the weights."""
-        return self.track.point.hinge, self.track.point.flip
+        return self.shared.point.hinge, self.shared.point.flip
 
 
 class Memory(Phase):
@@ -158,16 +166,16 @@ class Memory(Phase):
 
     name = "memory"
 
-    def __init__(self, track: Track, point: Iterate | None = None):
-        super().__init__(track)
-        self.own = track.point if point is None else point
-        self.step = MEMORY_STEP * track.epochs.natural_step * track.few_rows_factor
+    def __init__(self, shared: Workspace, point: Iterate | None = None):
+        super().__init__(shared)
+        self.own = shared.point if point is None else point
+        self.step = MEMORY_STEP * shared.epochs.natural_step * shared.few_rows_factor
         self.count = 0
         self.hinge, self.flip = self.own.hinge.copy(), self.own.flip.copy()
 
     def epoch(self) -> None:
         point = self.own
-        self.track.epochs.memory(point, self.step)
+        self.shared.epochs.memory(point, self.step)
         self.count += 1
         share = max(SHARE_OF_MULTIPLIERS, 1.0 / self.count)
         self.hinge += share * (point.hinge - self.hinge)
@@ -175,7 +183,7 @@ class Memory(Phase):
 
     def multipliers(self) -> Pair:
         """Return those of the last epoch or averages over the last few, which lag behind but are more consistent."""
-        return self.track.better(
+        return self.shared.better(
             (self.own.hinge, self.own.flip), (self.hinge, self.flip), self.own
         )
 
@@ -186,21 +194,14 @@ class Averaging(Phase):
     The averages of points and multipliers discount old ones.
     """
 
-    def __init__(self, track: Track, first: float = FIRST_PROXIMAL):
-        super().__init__(track)
-        settings = track.settings
-        natural = track.epochs.natural_step
-        first *= track.few_rows_factor
-        first = sensible(
-            first * natural if settings.first_step is None else settings.first_step,
-            natural,
+    def __init__(self, shared: Workspace, first: float = FIRST_PROXIMAL):
+        super().__init__(shared)
+        natural = shared.epochs.natural_step
+        usual = first * shared.few_rows_factor * natural
+        self.schedule: Cycles | Schedule | Descent = shared.step_sizes.schedule(
+            usual, natural, shared.limits.max_iter
         )
-        self.schedule: Cycles | Schedule | Descent = Schedule(
-            settings.steps, first, settings.decay
-        )
-        if settings.steps == "auto":
-            self.schedule = Cycles(first, track.limits.max_iter, first)
-        self.average = track.point.copy()
+        self.average = shared.point.copy()
         self.count = 0
         self.polish: Memory | None = None
 
@@ -209,29 +210,25 @@ class Averaging(Phase):
         """Do one epoch with the given step size."""
 
     def epoch(self) -> None:
-        if (
-            self.count == 0
-            and isinstance(self.schedule, Cycles)
-            and self.track.settings.first_step is None
-        ):
-            self.schedule = replace(
-                self.schedule, first=self._longest_good_step(self.schedule.first)
-            )
+        is_free = self.shared.step_sizes.first is None
+        if self.count == 0 and is_free and isinstance(self.schedule, Cycles):
+            first = self._longest_good_step(self.schedule.first)
+            self.schedule = replace(self.schedule, first=first)
         self.count += 1
-        step = sensible(self.schedule.step(self.count), self.track.epochs.natural_step)
+        step = sensible(self.schedule.step(self.count), self.shared.epochs.natural_step)
         self.move(step, max(SHARE_OF_MULTIPLIERS, 1.0 / self.count))
         share = max(SHARE, 1.0 / self.count)
         # In place, without temporaries: there may be very many features
         blas.dscal(1.0 - share, self.average.w)
-        blas.daxpy(self.track.point.w, self.average.w, a=share)
+        blas.daxpy(self.shared.point.w, self.average.w, a=share)
         self.average.scalars[:] += share * (
-            self.track.point.scalars - self.average.scalars
+            self.shared.point.scalars - self.average.scalars
         )
 
     def _longest_good_step(self, step: float) -> float:
         """Try longer and longer steps for the first epoch, as long as they lower the objective clearly."""
-        limits = self.track.limits
-        start = self.track.point
+        limits = self.shared.limits
+        start = self.shared.point
         best = step
         lowest = math.inf
         reached = start
@@ -239,30 +236,30 @@ class Averaging(Phase):
         # Each trial is eight times longer, so a few dozen at most lead from the
         # smallest to the largest step.
         while (
-            step <= LARGEST * self.track.epochs.natural_step and limits.time.left() > 0
+            step <= LARGEST * self.shared.epochs.natural_step and limits.time.left() > 0
         ):
             watch = Stopwatch()
-            self.track.point = start.copy()
+            self.shared.point = start.copy()
             self.move(step, 1.0)
-            value = self.track.value(self.track.point)
+            value = self.shared.value(self.shared.point)
             if not value < CLEARLY * lowest:
                 break
             best = step
             lowest = value
-            reached = self.track.point
+            reached = self.shared.point
             step *= LONGER
         # If there is no time for another epoch of this kind, keep the best trial.
         if limits.time.left() > watch.elapsed():
-            self.track.point = start
+            self.shared.point = start
         else:
-            self.track.point = reached
+            self.shared.point = reached
         return best
 
     def best(self) -> tuple[float, Iterate]:
         """Return the objective of the better of the last point and the average, and that point."""
         values = [
-            (self.track.value(point), point)
-            for point in (self.track.point, self.average)
+            (self.shared.value(point), point)
+            for point in (self.shared.point, self.average)
         ]
         return min(values, key=lambda pair: pair[0])
 
@@ -271,10 +268,10 @@ class Averaging(Phase):
 
     def multipliers(self) -> Pair:
         """Return averaged multipliers or, with `polish_dual`, those of steps with memory on a copy of the point."""
-        if not self.track.settings.polish_dual:
+        if not self.shared.polish_dual:
             return super().multipliers()
         if self.polish is None:
-            self.polish = Memory(self.track, self.track.point.copy())
+            self.polish = Memory(self.shared, self.shared.point.copy())
         self.polish.epoch()
         return self.polish.multipliers()
 
@@ -284,13 +281,13 @@ class Subgradient(Averaging):
 
     name = "subgradient"
 
-    def __init__(self, track: Track, batch_size: int | None):
-        usual = max(1, min(BATCH, track.problem.n_rows // BATCHES))
-        self.batch_size = min(batch_size or usual, track.problem.n_rows)
-        super().__init__(track, FIRST_SUBGRADIENT * math.sqrt(self.batch_size))
+    def __init__(self, shared: Workspace, batch_size: int | None):
+        usual = max(1, min(BATCH, shared.problem.n_rows // BATCHES))
+        self.batch_size = min(batch_size or usual, shared.problem.n_rows)
+        super().__init__(shared, FIRST_SUBGRADIENT * math.sqrt(self.batch_size))
 
     def move(self, step: float, share: float) -> None:
-        self.track.epochs.subgradient(self.track.point, step, share, self.batch_size)
+        self.shared.epochs.subgradient(self.shared.point, step, share, self.batch_size)
 
 
 class Proximal(Averaging):
@@ -299,7 +296,7 @@ class Proximal(Averaging):
     name = "proximal"
 
     def move(self, step: float, share: float) -> None:
-        self.track.epochs.proximal(self.track.point, step, share)
+        self.shared.epochs.proximal(self.shared.point, step, share)
 
 
 class Batches(Averaging):
@@ -310,27 +307,29 @@ class Batches(Averaging):
 
     name = "batches"
 
-    def __init__(self, track: Track, batch_size: int | None):
-        self.batch_size = min(batch_size or track.problem.n_rows, track.problem.n_rows)
-        self.has_all_rows = self.batch_size == track.problem.n_rows
-        super().__init__(track, FIRST_OF_BATCHES * self.batch_size)
-        self.latest = np.stack([track.point.hinge, track.point.flip])
-        self.limit = SHARE_OF_TOLERANCE * track.limits.tol
+    def __init__(self, shared: Workspace, batch_size: int | None):
+        self.batch_size = min(
+            batch_size or shared.problem.n_rows, shared.problem.n_rows
+        )
+        self.has_all_rows = self.batch_size == shared.problem.n_rows
+        super().__init__(shared, FIRST_OF_BATCHES * self.batch_size)
+        self.latest = np.stack([shared.point.hinge, shared.point.flip])
+        self.limit = SHARE_OF_TOLERANCE * shared.limits.tol
         self.passes = FEW_PASSES
         if isinstance(self.schedule, Cycles):
             ratio = 1.0 if self.has_all_rows else COOLING
             self.schedule = Descent(
-                self.schedule.first, self.limit, track.value(track.point), ratio
+                self.schedule.first, self.limit, shared.value(shared.point), ratio
             )
 
     def move(self, step: float, share: float) -> None:
         batching = Batching(self.batch_size, self.latest, self.limit, self.passes)
-        self.track.epochs.batches(self.track.point, batching, step, share)
+        self.shared.epochs.batches(self.shared.point, batching, step, share)
 
     def epoch(self) -> None:
         super().epoch()
         if isinstance(self.schedule, Descent):
-            value = self.track.value(self.track.point)
+            value = self.shared.value(self.shared.point)
             # Without noise step sizes do not decrease: if an epoch does not lower the
             # objective, steps are more exact.
             if self.has_all_rows and value > self.schedule.lowest - self.limit:
@@ -344,17 +343,17 @@ class Batches(Averaging):
         """
         if not self.has_all_rows:
             return super().multipliers()
-        point = self.track.point
-        return self.track.better(
+        point = self.shared.point
+        return self.shared.better(
             (self.latest[0], self.latest[1]), (point.hinge, point.flip), point
         )
 
 
-class Opening(Phase):
+class FirstEpochs(Phase):
     """The first epochs of a phase with decreasing step sizes, as long as each lowers the objective substantially."""
 
     def __init__(self, inner: Averaging):
-        super().__init__(inner.track)
+        super().__init__(inner.shared)
         self.inner = inner
         self.lowest = math.inf
         self.name = inner.name
@@ -365,9 +364,9 @@ class Opening(Phase):
         value, best = self.inner.best()
         worthwhile = value < (1.0 - MIN_DECREASE) * self.lowest
         self.lowest = min(self.lowest, value)
-        if not worthwhile or self.inner.count >= LONGEST_OPENING:
+        if not worthwhile or self.inner.count >= MAX_FIRST_EPOCHS:
             self.finished = True  # at the best point
-            self.track.point.w[:], self.track.point.scalars[:] = best.w, best.scalars
+            self.shared.point.w[:], self.shared.point.scalars[:] = best.w, best.scalars
 
     def point(self) -> Iterate:
         return self.inner.point()

@@ -21,14 +21,14 @@ from drsvm.solvers.fallback import Patience, can_take_over
 from drsvm.solvers.paper.incremental.epochs import ORDERS
 from drsvm.solvers.paper.incremental.phases import (
     Batches,
+    FirstEpochs,
     Memory,
-    Opening,
     Phase,
     Proximal,
     Subgradient,
-    Track,
+    Workspace,
 )
-from drsvm.solvers.paper.incremental.step_sizes import SCHEMES
+from drsvm.solvers.paper.incremental.step_sizes import SCHEMES, StepSizes
 from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
@@ -122,7 +122,7 @@ class Incremental(Solver):
         return not self.hand_over or self.steps != "auto"
 
     @abstractmethod
-    def phases(self, track: Track) -> Iterator[Phase]:
+    def phases(self, shared: Workspace) -> Iterator[Phase]:
         """Yield the phases of a run; the last one never ends."""
 
 
@@ -153,8 +153,8 @@ class Isg(Incremental):
 
     batch_size: int | None = None
 
-    def phases(self, track: Track) -> Iterator[Phase]:
-        yield Subgradient(track, self.batch_size)
+    def phases(self, shared: Workspace) -> Iterator[Phase]:
+        yield Subgradient(shared, self.batch_size)
 
 
 @dataclass(frozen=True)
@@ -195,15 +195,15 @@ class Ippa(Incremental):
     def is_pure(self) -> bool:
         return super().is_pure or not self.memory
 
-    def phases(self, track: Track) -> Iterator[Phase]:
+    def phases(self, shared: Workspace) -> Iterator[Phase]:
         if self.batch_size != 1:
             if self.steps == "auto":
-                yield Opening(Proximal(track))
-            yield Batches(track, self.batch_size)
+                yield FirstEpochs(Proximal(shared))
+            yield Batches(shared, self.batch_size)
         if self.steps == "auto" and self.memory:
-            yield Opening(Proximal(track))
-            yield Memory(track)
-        yield Proximal(track)
+            yield FirstEpochs(Proximal(shared))
+            yield Memory(shared)
+        yield Proximal(shared)
 
 
 @dataclass(frozen=True)
@@ -234,16 +234,16 @@ class Hybrid(Ippa):
     batch_size: int | None = None
     proximal_batch_size: int | None = 1
 
-    def phases(self, track: Track) -> Iterator[Phase]:
-        yield Opening(Subgradient(track, self.batch_size))
+    def phases(self, shared: Workspace) -> Iterator[Phase]:
+        yield FirstEpochs(Subgradient(shared, self.batch_size))
         if self.proximal_batch_size != 1:
-            yield Batches(track, self.proximal_batch_size)
+            yield Batches(shared, self.proximal_batch_size)
         # Plain steps are short from the first, because the subgradient steps are
         # already close to the optimum.
         yield (
-            Memory(track)
+            Memory(shared)
             if self.steps == "auto" and self.memory
-            else Proximal(track, first=0.01)
+            else Proximal(shared, first=0.01)
         )
 
 
@@ -253,12 +253,15 @@ class IncrementalState(State):
     def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
         self.problem = problem
         self.limits = limits
-        self.track = Track(problem, limits, settings)
+        step_sizes = StepSizes(settings.steps, settings.first_step, settings.decay)
+        self.shared = Workspace(
+            problem, limits, settings.order, step_sizes, settings.polish_dual
+        )
         self.epoch = 0
         self.next_certificate = 1
         self.seen = Counter[str]()
         self.patience = Patience(first_look=64, limits=limits)
-        self._phases = settings.phases(self.track)
+        self._phases = settings.phases(self.shared)
         self.phase = next(self._phases)
 
     def step(self) -> None:
@@ -273,7 +276,7 @@ class IncrementalState(State):
         self.next_certificate = self.epoch + max(1, self.epoch // 10)
         point = self.phase.point()
         multipliers = self.phase.multipliers()
-        return self.track.classifier(
+        return self.shared.classifier(
             point, *(self.problem.sample_weight * shares for shares in multipliers)
         )
 

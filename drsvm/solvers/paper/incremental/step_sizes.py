@@ -73,6 +73,25 @@ class Cycles:
         return top * SPAN ** (position / length)
 
 
+@dataclass(frozen=True)
+class StepSizes:
+    """The settings of step sizes: the scheme, η₁ (None: from the data) and the ratio ρ of "geometric"."""
+
+    scheme: str
+    first: float | None
+    decay: float
+
+    def schedule(
+        self, usual: float, natural: float, max_epochs: int
+    ) -> Schedule | Cycles:
+        """Return the step size of every epoch; the first is `usual` if none is given."""
+        first = usual if self.first is None else self.first
+        first = sensible(first, natural)
+        if self.scheme == "auto":
+            return Cycles(first, max_epochs, first)
+        return Schedule(self.scheme, first, self.decay)
+
+
 @dataclass
 class Descent:
     """Step sizes that depend on the objective after each epoch.
