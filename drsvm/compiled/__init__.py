@@ -1,13 +1,18 @@
-"""Compiled loops over arrays and scalars.
+"""Loops compiled by numba, over arrays and scalars: nothing here knows a problem.
 
-The single-sample step is written once: `triangle` searches the multipliers (σ₁, σ₂),
-and `geometry` has the projection of each norm. What a step needs to know about all
-other weights comes from `bands` of them; `entries` are products with one row, dense or
-sparse. On top of these, `proximal_epochs` (with the iterate of all epochs),
-`memory_epochs` (also for batches), `subgradient_epochs` and `dual_ascent*` are thin
-loops. `epigraph` projects plain vectors; `interior_point`, `admm` and `products` work
-on a few rows at a time, and `passes` are the loops of the interior point over all rows
-of a thread. On few rows, `small_run` takes whole steps, with `cones` and `newton`.
-`compiling` is the only decorator; `linked_code` saves compile time, `sealed_cache`
-stores compiled code.
+`compiling` has the decorator for all of them, and `row_access` is how they read a row,
+dense or sparse.
+
+* Interior point: `interior_point_sample` is the arithmetic of one row,
+  `interior_point_passes` the loops over the rows of a thread, `products` their products
+  and Gram matrices, `cones` and `second_order_cone` the constraint of the norm, and
+  `step_rules` how far a step goes. For few rows, `small_interior_point` takes whole
+  steps, with the equations of `normal_matrix`.
+* Incremental methods: `single_sample_prox` is the exact proximal step of one row. What
+  differs between norms is in `geometry`; `lazy_threshold` stores weights that share a
+  soft threshold. On top of them are the epochs: `proximal_epochs`, `memory_epochs` (also
+  for batches) and `subgradient_epochs`.
+* Dual coordinate ascent: `dual_ascent` improves the multipliers of one row, with
+  `dual_ascent_norm2` or `dual_ascent_separable`; `dual_ascent_epochs` visits all rows.
+* `epigraph` projects plain vectors, and `admm` updates the samples of ADMM.
 """

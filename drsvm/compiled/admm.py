@@ -10,7 +10,10 @@ from drsvm.compiled.row_access import at
 
 @compiled(fastmath=FAST)
 def nearest_split(v, reach, flip_price):
-    """Return argmin over t of max(1 − t, 1 + t − κλ, 0) + (t − v)²/(2·reach), with flip_price = κλ."""
+    """Return argmin over t of max(1 − t, 1 + t − κλ, 0) + (t − v)²/(2·reach).
+
+    `flip_price` is κλ.
+    """
     if flip_price < 2.0:  # the two pieces cross above 0
         first = last = 0.5 * flip_price
     else:

@@ -27,7 +27,10 @@ from numba.extending import overload
 from drsvm.utils.clock import pauses
 from drsvm.utils.progress import message_once
 
-NOTICE = "Compiling drsvm's kernels, once per installation and kind of data: this takes 10 to 20 s."
+NOTICE = (
+    "Compiling drsvm's kernels, once per installation and kind of data: "
+    "this takes 10 to 20 s."
+)
 
 # Relaxed floating-point rules: sums in any order, for vector instructions; or only
 # fused multiply-add
@@ -51,7 +54,7 @@ INNER: Any = {
 def compiled(
     *, inner: bool = False, allocates: bool = False, **options
 ) -> Callable[[Callable], Any]:
-    """Return a decorator that compiles a function on its first call, to run without the GIL.
+    """Return a decorator that compiles a function when first called, to run without GIL.
 
     Parameters
     ----------
@@ -79,29 +82,27 @@ def compiled(
 
 
 def also_compiled(function: Callable) -> Any:
-    """Return a function that Python calls as it is, and compiled functions as part of themselves."""
+    """Return a function that Python calls as it is, and compiled code as a part of it."""
     overload(function, jit_options=INNER, strict=False)(lambda *_: function)
     return function
 
 
-def by_type(implementations: Mapping[Any, Any]) -> Any:
-    """Return a function for compiled code that calls one of several, by the type of its first argument.
+def by_type(implementations: Mapping[Any, Any], **options) -> Any:
+    """Return a function for compiled code that is one of several, by its first argument.
 
     The types are classes of named tuples; None stands for all others. The choice is
-    made while compiling, so that only the function that is needed is compiled.
+    made while compiling, so that only the function that is needed is compiled, with
+    options of `numba.njit` if any are given.
     """
 
     def chosen(first, *others):
         raise NotImplementedError("for compiled code only")
 
-    @overload(chosen, jit_options=INNER, strict=False)
+    @overload(chosen, jit_options={**INNER, **options}, strict=False)
     def choose(first, *others):
         implementation = implementations[getattr(first, "instance_class", None)]
-        options = getattr(implementation, "targetoptions", {})
-        if options.get("fastmath") or options.get("forceinline"):
-            # These options are lost unless the compiled function itself is called.
-            return lambda first, *others: implementation(first, *others)
-        # The function's source spares compiling a function that only calls it.
+        # The function's source spares compiling a function that only calls it; options
+        # of its own are lost.
         return getattr(implementation, "py_func", implementation)
 
     return chosen
@@ -109,7 +110,7 @@ def by_type(implementations: Mapping[Any, Any]) -> Any:
 
 @cache
 def cache_folder() -> str | None:
-    """Return the folder for compiled code of this version, or None if no place is writable.
+    """Return the folder for compiled code of this version; None if none is writable.
 
     It is in NUMBA_CACHE_DIR, if that is set, otherwise beside the code, otherwise in
     the user's cache folder.
@@ -134,7 +135,8 @@ def cache_folder() -> str | None:
             continue
         return str(folder)
     message_once(
-        "drsvm's kernels cannot be cached and are compiled in every process: no folder for them is writable.",
+        "drsvm's kernels cannot be cached and are compiled in every process: "
+        "no folder for them is writable.",
         logging.WARNING,
     )
     return None
@@ -142,7 +144,7 @@ def cache_folder() -> str | None:
 
 @contextmanager
 def _numba_caches_in(folder: str | None) -> Iterator[None]:
-    """Let numba choose this folder for functions that are declared meanwhile; others keep theirs."""
+    """Let numba use this folder for functions declared meanwhile; others keep theirs."""
     usual = config.CACHE_DIR
     config.CACHE_DIR = folder
     try:
@@ -162,7 +164,7 @@ class _PausedClock(event.Listener):
 
 
 class _Notice(event.Listener):
-    """Says that functions of this package are being compiled; numba sends no such event for cached code."""
+    """Says that functions are being compiled; numba sends no such event for cached ones."""
 
     def on_start(self, event):
         if event.data["dispatcher"].py_func.__module__.startswith("drsvm."):

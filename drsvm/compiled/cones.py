@@ -1,4 +1,4 @@
-"""The constraints ‖t‖_q ≤ λ and t_j ≥ 0 in the interior-point method: slacks, multipliers and their Newton equations.
+"""The constraints ‖t‖_q ≤ λ and t_j ≥ 0 in the interior-point method.
 
 t are some entries of (w, b), divided by their prices or multiplied by their prescribed
 signs. With the multiplier part z of the optimality conditions
@@ -10,9 +10,11 @@ depends on the target μ).
 
 The constraints of the norms are
 
-    Box (q = ∞)     λ − t_j ≥ 0 and λ + t_j ≥ 0,
-    OneNormCone (q = 1)   u_j − t_j ≥ 0, u_j + t_j ≥ 0 and λ − Σ u_j ≥ 0, where the bounds u are eliminated,
-    Ball (q = 2)    (λ, t) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction.
+    InfNormCone       (q = ∞)   λ − t_j ≥ 0 and λ + t_j ≥ 0,
+    OneNormCone       (q = 1)   u_j − t_j ≥ 0, u_j + t_j ≥ 0 and λ − Σ u_j ≥ 0, where
+                                the bounds u are eliminated,
+    SecondOrderCone   (q = 2)   (λ, t) in the second-order cone, with Nesterov–Todd
+                                scaling and the full second-order correction.
 
 Products of slack and multiplier of linear constraints are aimed at equal shares of the
 target. Constraints of the norm come first, then those of the signs. A point that
@@ -49,7 +51,7 @@ BUDGET = 2
 
 
 class Constraints(NamedTuple):
-    """The constraints of t = factors · (w, b)[entries]: first the norm's, then t_j ≥ 0 for prescribed signs.
+    """The constraints of t = factors · (w, b)[entries]: the norm's, then t_j ≥ 0.
 
     The fewer arrays there are, the less time it takes to compile functions that pass
     them on.
@@ -57,7 +59,7 @@ class Constraints(NamedTuple):
 
     entries: np.ndarray  # positions in (w, b)
     factors: np.ndarray
-    n_signs: int  # so many entries, the last ones, have a sign
+    n_signs: int  # the number of entries with a sign: the last ones
     has_norm: bool  # False if the radius is 0, where the norm costs nothing
     first_linear: int  # constraints before this one form a second-order cone
     values: np.ndarray  # (8, number of constraints)
@@ -112,12 +114,11 @@ class SecondOrderCone(Constraints):
         return reflected * (mu / ((slacks[0] - length) * (slacks[0] + length)))
 
 
-# --- the box
-# --------------------------------------------------------------------------------------------------------
+# --- q = ∞
 
 
 @compiled(inner=True)
-def _scale_box(cone, out):
+def _scale_inf(cone, out):
     ratios = cone.values[RATIO]
     k = cone.workspace.shape[1] - 1
     square = 0.0
@@ -136,20 +137,23 @@ def _scale_box(cone, out):
 def _gather_pairs(cone, values, out):
     """Add z of given multipliers.
 
-    Λ is in all constraints of the box, but only in the last of the cross-polytope.
+    For q = ∞ all constraints contain λ, for q = 1 only the last one does.
     """
     k = cone.workspace.shape[1] - 1
     m = values.size - cone.n_signs
     lam = 0.0
     for j in range(k):
         out[cone.entries[j]] += cone.factors[j] * (values[j] - values[k + j])
-    for j in range(0 if m == 2 * k else 2 * k, m):
+    first = 0
+    if m > 2 * k:
+        first = 2 * k
+    for j in range(first, m):
         lam -= values[j]
     return lam
 
 
 @compiled(inner=True)
-def _follow_box(cone, direction, dlam):
+def _follow_inf(cone, direction, dlam):
     changes = cone.values[D_SLACK]
     k = cone.workspace.shape[1] - 1
     for j in range(k):
@@ -158,13 +162,12 @@ def _follow_box(cone, direction, dlam):
         changes[k + j] = dlam + dt
 
 
-# --- the cross-polytope: rows 0, 1 and 2 of the workspace are the sums of the pairs'
-# ratios, their relative differences and the sums of the pairs' pushes
-# ----------------------------------------------------------------------------------
+# --- q = 1: rows 0, 1 and 2 of the workspace are the sums of the pairs' ratios, their
+# relative differences and the sums of the pairs' pushes
 
 
 @compiled(inner=True)
-def _scale_cross(cone, out):
+def _scale_one(cone, out):
     ratios = cone.values[RATIO]
     k = cone.workspace.shape[1] - 1
     inverses = 0.0
@@ -186,7 +189,7 @@ def _scale_cross(cone, out):
 
 
 @compiled(inner=True)
-def _push_cross(cone, target, out):
+def _push_one(cone, target, out):
     pushes = cone.values[PUSH]
     k = cone.workspace.shape[1] - 1
     totals = cone.workspace[0]
@@ -207,7 +210,7 @@ def _push_cross(cone, target, out):
 
 
 @compiled(inner=True)
-def _follow_cross(cone, direction, dlam):
+def _follow_one(cone, direction, dlam):
     changes = cone.values[D_SLACK]
     k = cone.workspace.shape[1] - 1
     totals = cone.workspace[0]
@@ -222,17 +225,18 @@ def _follow_cross(cone, direction, dlam):
     budget = cone.numbers[BUDGET] + cone.numbers[COEFFICIENT] * along
     for j in range(k):
         bound = (sums[j] - budget) / totals[j] + tilts[j] * dt[j]
-        changes[j], changes[k + j] = bound - dt[j], bound + dt[j]
+        changes[j] = bound - dt[j]
+        changes[k + j] = bound + dt[j]
         used += bound
     changes[2 * k] = dlam - used
 
 
-# --- the second-order cone: rows 0 and 1 of the workspace are the scaling point and the
-# scaled multipliers -----------
+# --- q = 2: rows 0 and 1 of the workspace are the scaling point and the scaled
+# multipliers
 
 
 @compiled(inner=True)
-def _scale_ball(cone, out):
+def _scale_two(cone, out):
     point = cone.workspace[0]
     square = set_scaling_point(cone.values[SLACK], cone.values[DUAL], point)
     curvature = 1.0 / square
@@ -247,14 +251,14 @@ def _scale_ball(cone, out):
 
 
 @compiled(inner=True)
-def _gather_ball(cone, values, out):
+def _gather_two(cone, values, out):
     for j in range(1, cone.workspace.shape[1]):
         out[cone.entries[j - 1]] -= cone.factors[j - 1] * values[j]
     return -values[0]
 
 
 @compiled(inner=True)
-def _push_ball(cone, target, out):
+def _push_two(cone, target, out):
     corrections = cone.values[CORRECTION]
     a = cone.workspace[1]
     x = cone.workspace[2]
@@ -269,7 +273,7 @@ def _push_ball(cone, target, out):
 
 
 @compiled(inner=True)
-def _follow_ball(cone, direction, dlam):
+def _follow_two(cone, direction, dlam):
     point = cone.workspace[0]
     scaled = cone.workspace[2]
     image = cone.workspace[4]
@@ -284,7 +288,7 @@ def _follow_ball(cone, direction, dlam):
 
 
 @compiled(inner=True)
-def _correct_ball(cone):
+def _correct_two(cone):
     point = cone.workspace[0]
     a = cone.workspace[2]
     b = cone.workspace[3]
@@ -297,19 +301,18 @@ def _correct_ball(cone):
 
 
 @compiled(inner=True)
-def _ball_rates(cone):
+def _rates_two(cone):
     v = cone.values
     size = cone.workspace.shape[1]
     return rate(v[SLACK], v[D_SLACK], size), rate(v[DUAL], v[D_DUAL], size)
 
 
 # --- all norms
-# ------------------------------------------------------------------------------------------------------
 
 
 # Add the norm's part to the matrix: see `scaling`
 _scale_norm = by_type(
-    {InfNormCone: _scale_box, OneNormCone: _scale_cross, SecondOrderCone: _scale_ball}
+    {InfNormCone: _scale_inf, OneNormCone: _scale_one, SecondOrderCone: _scale_two}
 )
 # Add z of given multipliers to a vector in (w, b), and return its entry for λ; then the
 # same for the multipliers after the step, except for their part in the changes
@@ -317,36 +320,36 @@ gather = by_type(
     {
         InfNormCone: _gather_pairs,
         OneNormCone: _gather_pairs,
-        SecondOrderCone: _gather_ball,
+        SecondOrderCone: _gather_two,
     }
 )
 _push_norm = by_type(
     {
         InfNormCone: lambda cone, target, out: gather(cone, cone.values[PUSH], out),
-        OneNormCone: _push_cross,
-        SecondOrderCone: _push_ball,
+        OneNormCone: _push_one,
+        SecondOrderCone: _push_two,
     }
 )
 # Compute the changes of the slacks and, if they are not linear, of the multipliers
 _follow_norm = by_type(
     {
-        InfNormCone: _follow_box,
-        OneNormCone: _follow_cross,
-        SecondOrderCone: _follow_ball,
+        InfNormCone: _follow_inf,
+        OneNormCone: _follow_one,
+        SecondOrderCone: _follow_two,
     }
 )
 _correct_norm = by_type(
     {
         InfNormCone: lambda cone: None,
         OneNormCone: lambda cone: None,
-        SecondOrderCone: _correct_ball,
+        SecondOrderCone: _correct_two,
     }
 )
 _norm_rates = by_type(
     {
         InfNormCone: lambda cone: (0.0, 0.0),
         OneNormCone: lambda cone: (0.0, 0.0),
-        SecondOrderCone: _ball_rates,
+        SecondOrderCone: _rates_two,
     }
 )
 
@@ -394,11 +397,10 @@ def move(cone, primal, dual):
 def rates(cone):
     """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
     v = cone.values
+    primal = 0.0
+    dual = 0.0
     if cone.has_norm:
         primal, dual = _norm_rates(cone)
-    else:
-        primal = 0.0
-        dual = 0.0
     for j in range(cone.first_linear, v.shape[1]):
         primal = larger(primal, -v[D_SLACK, j] / v[SLACK, j])
         dual = larger(dual, -v[D_DUAL, j] / v[DUAL, j])
@@ -407,12 +409,13 @@ def rates(cone):
 
 @compiled()
 def scaling(cone, out):
-    """Write the matrix: diagonal and λ column of (w, b) into rows 0 and 1, and u of k·uuᵀ into row 2.
+    """Write the matrix of a Newton step, a diagonal, a λ column and k·uuᵀ.
 
-    Returns its λλ entry, the λ entry of u, and k.
+    The diagonal and the λ column of (w, b) go into rows 0 and 1 of `out`, u into row 2.
+    Returns the λλ entry, the λ entry of u, and k.
     """
     v = cone.values
-    m = cone.values.shape[1]
+    m = v.shape[1]
     out[:] = 0.0
     for j in range(m):
         v[RATIO, j] = v[DUAL, j] / v[SLACK, j]
@@ -448,14 +451,16 @@ def constant(cone, target, out):
     for j in range(cone.first_linear, v.shape[1]):
         v[PUSH, j] = (target * v[SHARE, j] - v[CORRECTION, j]) / v[SLACK, j]
     _gather_signs(cone, v[PUSH], out)
-    return _push_norm(cone, target, out) if cone.has_norm else 0.0
+    if cone.has_norm:
+        return _push_norm(cone, target, out)
+    return 0.0
 
 
 @compiled()
 def set_direction(cone, direction, dlam):
     """Compute all changes for those of (w, b) and λ."""
     v = cone.values
-    m = cone.values.shape[1]
+    m = v.shape[1]
     if cone.has_norm:
         _follow_norm(cone, direction, dlam)
     for j in range(1, cone.n_signs + 1):

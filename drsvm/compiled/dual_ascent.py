@@ -1,10 +1,12 @@
 """Dual coordinate ascent on the multipliers (α_i, β_i) of one row, for every norm.
 
-The multipliers lie in a triangle. The dual function, which the terms around a centre
-make smooth, is maximised along its three edges in turn. A place contains what the dual
-function depends on at the current multipliers. Each norm has its own type of place and
-computes the slope there (see `dual_ascent_round.py` and `dual_ascent_separable.py`);
-functions are selected by the type of the place at compile time.
+The multipliers lie in the triangle {α, β ≥ 0, α + β ≤ π}. The dual function, which the
+terms around a centre make smooth, is maximised along its three edges in turn. A place
+is what the dual function depends on at the current multipliers of a row. Each norm has
+its own type of place and computes the slope there (`dual_ascent_norm2.py` and
+`dual_ascent_separable.py`). The function is selected by the type of the place at
+compile time, so that the compiled code has no branch for the norm.
+`dual_ascent_epochs.py` visits the rows.
 """
 
 import math
@@ -18,7 +20,7 @@ from drsvm.compiled.single_sample_prox import between, next_trial
 
 MAX_TRIALS = 30
 # A row whose losses with and without the flip differ by less is near the kink at which
-# it is flipped
+# it is flipped.
 NEAR = 0.25
 
 
@@ -39,12 +41,12 @@ class Flips(NamedTuple):
 
 
 class Intercept(NamedTuple):
-    """The intercept b = a₀ w₀: w₀ is a weight outside the norm or, if it has a price, inside; without ridge."""
+    """The intercept b = a₀ w₀, where w₀ has no ridge and is inside the norm if it has a price."""
 
     unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
     damping: float  # θ₀ of the term around its centre
     inverse: float  # 1/θ₀, 0 without an intercept
-    # None if it is free: the compiler then removes the other branch
+    # None if it is free: the type, not the value, lets the compiler remove a branch
     priced: Literal[True] | None
 
 
@@ -59,8 +61,19 @@ class Multipliers(NamedTuple):
     margins: np.ndarray  # at the last visit
 
 
+class Verdict(NamedTuple):
+    """What a visit finds about a row before it changes its multipliers."""
+
+    gap: float  # between its loss and what its multipliers earn
+    # How much the active piece of the loss exceeds the others, if the multipliers are
+    # optimal for it; otherwise 0
+    firmness: float
+    is_near: bool  # whether it is near the kink at which it is flipped
+
+
+# By the type of the place; the norms' files fill them.
 SLOPES: dict[type, Callable] = {}
-MOVES: dict[type, Callable] = {}  # for each type of place
+MOVES: dict[type, Callable] = {}
 # Return the slope and curvature of the dual function, and the place, after a move by t
 # along an edge
 slope_at = by_type(SLOPES)
@@ -69,7 +82,7 @@ moved = by_type(MOVES)
 
 @compiled(inner=True)
 def _climb(place, edge, terms):
-    """Return how far to move along an edge.
+    """Return how far to move along an edge: a safeguarded Newton search for a zero slope.
 
     With many rows the first trial is good enough.
     """
@@ -140,13 +153,16 @@ def ascend(place, hinge, flip, weight, flips, terms):
 
 @compiled(inner=True)
 def judged(margin, lam, weight, hinge, flip, kappa, flips):
-    """Return the gap between a row's loss and its multipliers, how firmly it is at a corner, and whether it is NEAR."""
+    """Return the verdict on a row with a margin and multipliers at a given λ."""
     loss = 1.0 - margin
-    flipped = 1.0 + margin - kappa * lam if flips else -math.inf
+    flipped = -math.inf
+    if flips:
+        flipped = 1.0 + margin - kappa * lam
     best = max(loss, flipped, 0.0)
     missing = weight * best - hinge * loss
     if flip > 0.0:
         missing -= flip * flipped
-    second = max(min(loss, flipped), min(max(loss, flipped), 0.0))
-    firmness = best - second if missing == 0.0 else 0.0
-    return missing, firmness, abs(flipped - max(loss, 0.0)) < NEAR
+    firmness = 0.0
+    if missing == 0.0:
+        firmness = best - max(min(loss, flipped), min(max(loss, flipped), 0.0))
+    return Verdict(missing, firmness, abs(flipped - max(loss, 0.0)) < NEAR)

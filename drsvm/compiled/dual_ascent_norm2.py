@@ -1,4 +1,4 @@
-"""Epochs of dual coordinate ascent for q = 2: one row's multipliers at a time, at the cost of its nonzeros.
+"""Dual coordinate ascent for q = 2: a visit of one row costs as much as its nonzeros.
 
 The objective includes terms around a centre: θ/2 times the squared change of w, 1/2τ
 times that of λ, and θ₀/2 times that of the weight w₀ of the intercept. For given
@@ -21,12 +21,13 @@ from drsvm.compiled.compiling import SCALAR, compiled
 from drsvm.compiled.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.compiled.row_access import add_row, at, bounds, dot, product
 
-# of Newton, and the relative step that is the last: its square is the error it leaves
+# Newton's steps, and the relative step that is the last: its square is the error that
+# it leaves
 MAX_STEPS = 20
 ENOUGH = 1e-5
 
 
-class RoundTerms(NamedTuple):
+class Norm2Terms(NamedTuple):
     """Parameters of the problem and of the terms around the centre."""
 
     radius: float
@@ -39,16 +40,25 @@ class RoundTerms(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The best classifier for given sums."""
+    """The best classifier for given sums: w = scale · u, λ and b."""
 
-    scale: float  # w = scale · u
+    scale: float
     lam: float
     touching: bool  # whether the norm is λ
     bias: float  # b
     freedom: float  # derivative of b with respect to Σ (α_i − β_i) y_i, with λ fixed
 
 
-class RoundPlace(NamedTuple):
+class Norm2Sums(NamedTuple):
+    """What the visits of an epoch keep up to date; the answer is the classifier for it."""
+
+    square: float  # ‖u‖²
+    cost: float  # Σ κβ
+    u0: float
+    answer: Answer
+
+
+class Norm2Place(NamedTuple):
     """What the dual function depends on along the edges of a row; z = y_i x_i."""
 
     sign: float
@@ -75,14 +85,12 @@ def _answer(priced, square, cost, u0, terms, guess):
     apart = terms.centre + budget / terms.stiffness
     if length <= terms.ridge * apart:
         return Answer(1.0 / terms.ridge, apart, False, freedom * u0, freedom)
-    lam = max(
-        (terms.centre * terms.stiffness + length + budget)
-        / (terms.stiffness + terms.ridge),
-        0.0,
-    )
-    return Answer(
-        lam / length if length > 0.0 else 0.0, lam, True, freedom * u0, freedom
-    )
+    total = terms.centre * terms.stiffness + length + budget
+    lam = max(total / (terms.stiffness + terms.ridge), 0.0)
+    scale = 0.0
+    if length > 0.0:
+        scale = lam / length
+    return Answer(scale, lam, True, freedom * u0, freedom)
 
 
 @compiled(inner=True, fastmath=SCALAR)
@@ -142,14 +150,16 @@ def _moved(place, edge, t, terms):
     u0 += terms.intercept.unit * sign * change
     cost += kappa * edge.flip * t
     answer = _answer(terms.intercept.priced, square, cost, u0, terms, answer.lam)
-    return RoundPlace(
+    return Norm2Place(
         sign, along + change * row_square, row_square, square, cost, u0, kappa, answer
     )
 
 
 @compiled(inner=True)
 def _slope(start, edge, t, terms):
-    place = start if t == 0.0 else _moved(start, edge, t, terms)
+    place = start
+    if t != 0.0:
+        place = _moved(start, edge, t, terms)
     scale, lam, touching, bias, freedom = place.answer
     margin = scale * place.along + place.sign * bias
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * lam)
@@ -161,10 +171,10 @@ def _slope(start, edge, t, terms):
             scale * place.row_square * net * net + cost * cost / terms.stiffness
         )
     elif lam > 0.0:
+        # w changes along u, which changes λ, and across it
+        towards = 0.0
         if place.square > 0.0:
             towards = place.along / math.sqrt(place.square)
-        else:
-            towards = 0.0
         across = max(place.row_square - towards * towards, 0.0)
         change = towards * net + cost
         curvature += scale * across * net * net + change * change / (
@@ -173,84 +183,65 @@ def _slope(start, edge, t, terms):
     return slope, curvature
 
 
-SLOPES[RoundPlace] = _slope
-MOVES[RoundPlace] = _moved
+SLOPES[Norm2Place] = _slope
+MOVES[Norm2Place] = _moved
 
 
 @compiled(inner=True)
-def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, answer):
+def norm2_sums(terms, multipliers):
+    """Return the sums at the start of an epoch."""
+    u = multipliers.u
+    square = product(u, u)
+    cost = multipliers.sums[0]
+    u0 = multipliers.sums[1]
+    answer = _answer(terms.intercept.priced, square, cost, u0, terms, terms.centre)
+    return Norm2Sums(square, cost, u0, answer)
+
+
+@compiled(inner=True)
+def norm2_answer(sums, multipliers):
+    """Write Σκβ and u₀, and return the scale, λ and b of the answer."""
+    multipliers.sums[0] = sums.cost
+    multipliers.sums[1] = sums.u0
+    answer = sums.answer
+    return answer.scale, answer.lam, answer.bias
+
+
+@compiled()
+def classifier_of_sums(length, cost, u0, terms):
+    """Return the scale, λ and b of the classifier for given ‖u‖, Σκβ and u₀."""
+    answer = _answer(
+        terms.intercept.priced, length * length, cost, u0, terms, terms.centre
+    )
+    return answer.scale, answer.lam, answer.bias
+
+
+@compiled(inner=True)
+def norm2_visit(sums, i, squares, rows, firm, multipliers, flips, terms):
     """Improve the multipliers of row i, unless it is firmly at a corner of its triangle.
 
-    Returns the new place, what to add to u as a multiple of x_i, and what `judged`
-    found before the move.
+    `squares` are the x_i·x_i. Returns the new sums and the verdict on the row before.
     """
     data, indices, indptr, width, signs, weights = rows
     u, _, hinge, flip, margins = multipliers
+    square, cost, u0, answer = sums
     first, last = bounds(indptr, width, i)
-    weight = weights[i]
     old_hinge = hinge[i]
     old_flip = flip[i]
     kappa = at(flips.kappa, i)
     can_flip = at(flips.possible, i)
     along = signs[i] * dot(data, indices, first, last, u)
-    place = RoundPlace(signs[i], along, squares[i], square, cost, u0, kappa, answer)
     margins[i] = answer.scale * along + signs[i] * answer.bias
-    missing, firmness, is_near = judged(
-        margins[i], answer.lam, weight, old_hinge, old_flip, kappa, can_flip
+    verdict = judged(
+        margins[i], answer.lam, weights[i], old_hinge, old_flip, kappa, can_flip
     )
-    change = 0.0
-    if firmness <= firm and missing != 0.0:
+    if verdict.firmness <= firm and verdict.gap != 0.0:
+        place = Norm2Place(signs[i], along, squares[i], square, cost, u0, kappa, answer)
         hinge[i], flip[i], place = ascend(
-            place, old_hinge, old_flip, weight, can_flip, terms
+            place, old_hinge, old_flip, weights[i], can_flip, terms
         )
+        sums = Norm2Sums(place.square, place.cost, place.u0, place.answer)
         change = ((hinge[i] - flip[i]) - (old_hinge - old_flip)) * signs[i]
-    return place, change, missing, firmness, is_near
-
-
-@compiled()
-def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
-    """Visit the first `active` rows of `order` and improve their multipliers.
-
-    A row that sits at a corner of its triangle, with more than `firm` between its
-    losses, is moved behind the active ones. `order` and the multipliers, with sums =
-    [Σκβ, u₀], are updated in place. Returns the number of active rows; over the visited
-    rows, each at its visit, the gap between losses and multipliers, Σ πκ² of those near
-    the flipping kink, and the largest violation; and for the final sums scale, λ and b
-    of the answer.
-    """
-    data, indices, indptr, width, _, weights = rows
-    u = multipliers.u
-    sums = multipliers.sums
-    square = product(u, u)
-    cost = sums[0]
-    u0 = sums[1]
-    answer = _answer(terms.intercept.priced, square, cost, u0, terms, terms.centre)
-    gap = near = violation = 0.0
-    position = 0
-    for _ in range(active):  # every iteration passes or deactivates one row
-        i = order[position]
-        place, change, missing, firmness, is_near = _visit(
-            i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, answer
-        )
-        gap += missing
-        if is_near:
-            near += weights[i] * place.kappa * place.kappa
-        else:
-            near += 0.0
-        if firmness > firm:
-            active -= 1
-            order[position] = order[active]
-            order[active] = i
-            continue
-        square = place.square
-        cost = place.cost
-        u0 = place.u0
-        answer = place.answer
-        violation = max(violation, missing / weights[i])
         if change != 0.0:
-            first, last = bounds(indptr, width, i)
             add_row(data, indices, first, last, change, u)
-        position += 1
-    sums[0] = cost
-    sums[1] = u0
-    return active, gap, near, violation, (answer.scale, answer.lam, answer.bias)
+    return sums, verdict

@@ -1,6 +1,6 @@
-"""Epochs of dual coordinate ascent for q = 1 and q = ∞, where sums determine the weights feature by feature.
+"""Dual coordinate ascent for q = 1 and q = ∞, where sums determine the weights one by one.
 
-As in `dual_ascent_round.py`, the objective includes terms around a centre, with the
+As in `dual_ascent_norm2.py`, the objective includes terms around a centre, with the
 factor θ for the weights and θ₀ for that of the intercept. With u = Σ (α_i − β_i) y_i
 x_i + θ (centre of w) and r = c + θ, and with h fixed during an epoch,
 
@@ -35,6 +35,14 @@ class SeparableTerms(NamedTuple):
     good_enough: float = 0.05
 
 
+class SeparableSums(NamedTuple):
+    """What the visits of an epoch keep up to date; b is that of u₀."""
+
+    lam: float
+    u0: float
+    b: float
+
+
 class SeparablePlace(NamedTuple):
     """What the dual function depends on along the edges of a row; z = y_i x_i."""
 
@@ -57,6 +65,7 @@ def _line(row, entries, shift, limit, inside):
         clipped += z * clip
         outside += z * (value - clip)
         square += z * z
+        # A selection, not a branch, lets the compiler use vector instructions.
         inner_square += z * z if abs(value) < limit else 0.0
     if inside:
         return (clipped, inner_square)
@@ -72,15 +81,17 @@ def _intercept(priced, u0, terms):
     unit, damping, inverse, _ = terms.intercept
     if priced is None:
         return inverse * u0, inverse
+    limit = terms.limit
     if terms.inside:
         limit = terms.limit * damping / terms.ridge
-    else:
-        limit = terms.limit
     clipped = min(max(u0, -limit), limit)
-    value = clipped if terms.inside else u0 - clipped
-    return unit * inverse * value, unit * inverse * unit if (
-        u0 == clipped
-    ) == terms.inside else 0.0
+    value = u0 - clipped
+    if terms.inside:
+        value = clipped
+    freedom = 0.0
+    if (u0 == clipped) == terms.inside:
+        freedom = unit * inverse * unit
+    return unit * inverse * value, freedom
 
 
 @compiled(inner=True)
@@ -115,17 +126,30 @@ SLOPES[SeparablePlace] = _slope
 MOVES[SeparablePlace] = _moved
 
 
-@compiled(inner=True, forceinline=True)
-def _visit(i, rows, firm, multipliers, flips, terms, lam, u0, b, row):
-    """Do the same as in `dual_ascent_round.py`.
+@compiled(inner=True)
+def separable_sums(terms, multipliers):
+    """Return the sums at the start of an epoch: λ, u₀ and b."""
+    lam = multipliers.sums[0]
+    u0 = multipliers.sums[1]
+    b, _ = _intercept(terms.intercept.priced, u0, terms)
+    return SeparableSums(lam, u0, b)
 
-    `row` is filled with u and z of the row if it may move.
-    """
+
+@compiled(inner=True)
+def separable_answer(sums, multipliers):
+    """Write λ and u₀; the weights are computed from u, so there is no answer to return."""
+    multipliers.sums[0] = sums.lam
+    multipliers.sums[1] = sums.u0
+
+
+@compiled(inner=True)
+def separable_visit(sums, i, row, rows, firm, multipliers, flips, terms):
+    """Do the same as `norm2_visit`; `row` is memory for u and z at the entries of a row."""
     data, indices, indptr, width, signs, weights = rows
     u, _, hinge, flip, margins = multipliers
+    lam, u0, b = sums
     first, last = bounds(indptr, width, i)
     sign = signs[i]
-    weight = weights[i]
     old_hinge = hinge[i]
     old_flip = flip[i]
     kappa = at(flips.kappa, i)
@@ -133,61 +157,26 @@ def _visit(i, rows, firm, multipliers, flips, terms, lam, u0, b, row):
     clipped, outside, _ = clipped_dots(
         data, indices, first, last, u, NO_OFFSET, terms.limit
     )
-    margins[i] = sign * ((clipped if terms.inside else outside) / terms.ridge + b)
-    missing, firmness, is_near = judged(
-        margins[i], lam, weight, old_hinge, old_flip, kappa, can_flip
-    )
-    place = SeparablePlace(row, np.int64(last - first), 0.0, sign * u0, lam, kappa)
-    change = 0.0
-    if firmness <= firm and missing != 0.0:
+    product = outside
+    if terms.inside:
+        product = clipped
+    margins[i] = sign * (product / terms.ridge + b)
+    verdict = judged(margins[i], lam, weights[i], old_hinge, old_flip, kappa, can_flip)
+    if verdict.firmness <= firm and verdict.gap != 0.0:
         for k in range(first, last):
-            row[0, k - first], row[1, k - first] = (
-                u[column(indices, k, first)],
-                sign * data[k],
-            )
+            row[0, k - first] = u[column(indices, k, first)]
+            row[1, k - first] = sign * data[k]
+        place = SeparablePlace(row, np.int64(last - first), 0.0, sign * u0, lam, kappa)
         hinge[i], flip[i], place = ascend(
-            place, old_hinge, old_flip, weight, can_flip, terms
+            place, old_hinge, old_flip, weights[i], can_flip, terms
         )
         change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
-    return change, kappa, kappa * (flip[i] - old_flip), missing, firmness, is_near
-
-
-@compiled()
-def separable_epoch(row, rows, order, active, firm, multipliers, flips, terms):
-    """Do the same as `round_epoch`, with memory for a row and sums = [λ, u₀].
-
-    There is no answer to return.
-    """
-    _, indices, indptr, width, signs, weights = rows
-    u = multipliers.u
-    sums = multipliers.sums
-    lam = sums[0]
-    u0 = sums[1]
-    b, _ = _intercept(terms.intercept.priced, u0, terms)
-    gap = near = violation = 0.0
-    position = 0
-    for _ in range(active):  # every iteration passes or deactivates one row
-        i = order[position]
-        visit = _visit(i, rows, firm, multipliers, flips, terms, lam, u0, b, row)
-        change, kappa, cost, missing, firmness, is_near = visit
-        gap += missing
-        near += weights[i] * kappa * kappa if is_near else 0.0
-        if firmness > firm:
-            active -= 1
-            order[position] = order[active]
-            order[active] = i
-            continue
-        violation = max(violation, missing / weights[i])
         if change != 0.0:
-            first, last = bounds(indptr, width, i)
             for k in range(first, last):
-                u[column(indices, k, first)] = (
-                    row[0, k - first] + change * row[1, k - first]
-                )
-            u0 += terms.intercept.unit * signs[i] * change
-        lam += cost / terms.stiffness
+                value = row[0, k - first] + change * row[1, k - first]
+                u[column(indices, k, first)] = value
+            u0 += terms.intercept.unit * sign * change
+        lam += kappa * (flip[i] - old_flip) / terms.stiffness
         b, _ = _intercept(terms.intercept.priced, u0, terms)
-        position += 1
-    sums[0] = lam
-    sums[1] = u0
-    return active, gap, near, violation, None
+        sums = SeparableSums(lam, u0, b)
+    return sums, verdict

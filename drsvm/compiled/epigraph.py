@@ -32,12 +32,18 @@ def threshold(sizes, s, r):
         Diamond(None, 0, AllWeights(sizes)), 0.0, 1.0, s, r, 0.0
     )
     total, above = _sum_above(sizes, theta, 0.0)
-    return (total - s) / (above + r) if above + r > 0.0 else theta
+    if above + r > 0.0:
+        return (total - s) / (above + r)
+    return theta
 
 
 @compiled(inner=True)
 def _sum_above(sizes, lower, offset):
-    """Return the compensated sum of sizes − offset over the entries above `lower`, and their number."""
+    """Return Σ (sizes − offset) over the entries above `lower`, and their number.
+
+    The sum is compensated (Kahan): `lost` is what rounding took away from the total, and
+    it is subtracted from the next item.
+    """
     count = 0
     total = 0.0
     lost = 0.0
@@ -66,7 +72,7 @@ def onto_cone(norm, s, rho):
 def nearest(q, a, s, rho):
     """Return θ (only for q = 1) and λ of the point nearest to (a, s).
 
-    Λ is not computed as s + ρθ, which may cancel.
+    The latter is not computed as s + ρθ, which may cancel.
     """
     if q == TWO:
         return 0.0, onto_cone(euclidean(a), s, rho)[0]
@@ -107,7 +113,9 @@ def shrink(q, a, theta, lam, out):
     """Write the vector part w of the solution for given θ and λ into `out`."""
     if q == TWO:
         length = euclidean(a)
-        factor = lam / length if length > lam else 1.0
+        factor = 1.0
+        if length > lam:
+            factor = lam / length
         for k in range(a.size):
             out[k] = factor * a[k]
     elif q == ONE:

@@ -1,7 +1,7 @@
-"""The geometry of each norm in the proximal step: the point of the cone {‖w‖_q ≤ λ} for given multipliers.
+"""The geometry of each norm in the proximal step: its point for given multipliers.
 
-With a = w̄ + shift·z, z = y x, the point minimises (ρ/2)‖w − a/ρ‖² + ½ (λ − s)² over
-the cone. Its vector part is
+With a = w̄ + shift·z, z = y x, the point (w, λ) minimises (ρ/2)‖w − a/ρ‖² + ½ (λ − s)²
+over the cone {‖w‖_q ≤ λ}:
 
     q = 1    w = soft(a, τ) / ρ             Σ (|a_j| − τ)₊ = ρ (s + τ),      λ = s + τ      (Diamond)
     q = 2    w = a / ρ, shortened to λ      λ = (ρ‖a/ρ‖ + s) / (1 + ρ)                       (Euclidean)
@@ -23,7 +23,7 @@ from drsvm.compiled import lazy_threshold as bands
 from drsvm.compiled.compiling import FAST, SCALAR, by_type, compiled
 
 # Limit on Newton steps for a piecewise linear function, which usually takes three or
-# four
+# four.
 MAX_STEPS = 100
 
 
@@ -37,7 +37,7 @@ class Euclidean(NamedTuple):
 class Box(NamedTuple):
     """q = ∞."""
 
-    # W̄ and z at the entries of the row; None if there is no row
+    # w̄ and z at the entries of the row; None if there is no row
     row: np.ndarray | None
     entries: int | np.integer  # their number
     rest: Any  # provides the sums over all other entries; None if there are none
@@ -64,7 +64,7 @@ class Point(NamedTuple):
     rest: float  # q = 1: Σ |w_j| outside the row
 
 
-@compiled(inner=True, forceinline=True, fastmath=FAST)
+@compiled(inner=True)
 def _weights_excess(rest, limit):
     weights = rest.weights
     total = count = 0.0
@@ -76,14 +76,16 @@ def _weights_excess(rest, limit):
 
 
 # Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside
-# the row
+# the row.
 rest_excess = by_type(
     {
         None: lambda rest, limit: (0.0, 0.0),
         AllWeights: _weights_excess,
         bands.Band: bands.excess,
         bands.Shrunk: bands.shrunk_excess,
-    }
+    },
+    forceinline=True,
+    fastmath=FAST,
 )
 
 
@@ -101,7 +103,7 @@ def _row_excess(row, entries, shift, limit):
 
 @compiled(inner=True, forceinline=True, fastmath=SCALAR)
 def threshold(geometry, shift, factor, target, slack, guess):
-    """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x (0 if there is none).
+    """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x; 0 if there is none.
 
     Also returns the sum, its part outside the row, and the number of positive terms.
     The difference of the two sides is convex in x: after one step Newton's method
@@ -118,10 +120,9 @@ def threshold(geometry, shift, factor, target, slack, guess):
         total = own + rest
         number = number + above
         slope = slack + factor * number
+        new = 0.0
         if slope > 0.0:
             new = max(x + (total - target - slack * x) / slope, 0.0)
-        else:
-            new = 0.0
         if new == x or number == number_before or (before >= 0.0 and new <= x):
             break
         before = x
@@ -132,7 +133,10 @@ def threshold(geometry, shift, factor, target, slack, guess):
 
 @compiled(inner=True, forceinline=True, fastmath=FAST)
 def _row_sums(row, entries, shift, limit):
-    """Return z·clip(a), z·(a − clip(a)), and Σ ±z_j and Σ z_j² over the entries outside the limits."""
+    """Return z·clip(a) and z·(a − clip(a)).
+
+    Also returns Σ ±z_j and Σ z_j² over the entries outside the limits.
+    """
     clipped = outside = signed = square = 0.0
     if row is None:
         return clipped, outside, signed, square
@@ -148,17 +152,16 @@ def _row_sums(row, entries, shift, limit):
     return clipped, outside, signed, square
 
 
-@compiled(inner=True, forceinline=True, fastmath=SCALAR)
+@compiled(inner=True)
 def _euclidean_point(geometry, step, delta, sigma2, towards, ball):
     shift = step.length * delta
     rate = step.length * towards[0]
     s = step.lam + step.length * step.kappa * sigma2
     s_slope = step.length * step.kappa * towards[1]
     inner = geometry.along + shift * step.square
+    along_square = 0.0
     if step.square > 0.0:
         along_square = inner / step.square * inner
-    else:
-        along_square = 0.0
     norm = math.sqrt(geometry.across_square + along_square) / step.rho
     inner /= step.rho
     inner_slope = rate * step.square / step.rho
@@ -172,30 +175,24 @@ def _euclidean_point(geometry, step, delta, sigma2, towards, ball):
         lam = ball
         lam_slope = 0.0
     if norm > lam:
+        norm_slope = 0.0
         if norm > 0.0:
             norm_slope = rate * (inner / norm) / step.rho
-        else:
-            norm_slope = 0.0
         if ball < 0.0:
-            touching = step.rho * norm > -s
-            if touching:
+            lam = 0.0
+            lam_slope = 0.0
+            if step.rho * norm > -s:
                 lam = (step.rho * norm + s) / (1.0 + step.rho)
-            else:
-                lam = 0.0
-            if touching:
                 lam_slope = (step.rho * norm_slope + s_slope) / (1.0 + step.rho)
-            else:
-                lam_slope = 0.0
-        factor = lam / norm if lam > 0.0 else 0.0
+        factor = 0.0
         if lam > 0.0:
+            factor = lam / norm
             factor_slope = (lam_slope - factor * norm_slope) / norm
-        else:
-            factor_slope = 0.0
     slope = margin_slope + factor * inner_slope + factor_slope * inner
     return Point(margin + factor * inner, lam, slope, lam_slope, 0.0, 0.0)
 
 
-@compiled(inner=True, forceinline=True, fastmath=SCALAR)
+@compiled(inner=True)
 def _box_point(geometry, step, delta, sigma2, towards, ball):
     shift = step.length * delta
     rate = step.length * towards[0]
@@ -219,23 +216,24 @@ def _box_point(geometry, step, delta, sigma2, towards, ball):
     return Point(margin, lam, margin_slope, lam_slope, 0.0, 0.0)
 
 
-@compiled(inner=True, forceinline=True, fastmath=SCALAR)
+@compiled(inner=True)
 def _diamond_point(geometry, step, delta, sigma2, towards, ball):
     shift = step.length * delta
     rate = step.length * towards[0]
     s = step.lam + step.length * step.kappa * sigma2
     s_slope = step.length * step.kappa * towards[1]
+    lam = ball
+    lam_slope = 0.0
+    slack = 0.0
     if ball < 0.0:
+        lam = s
+        lam_slope = s_slope
         slack = step.rho
-        target = step.rho * s
-    else:
-        slack = 0.0
-        target = step.rho * ball
+    target = step.rho * lam
     tau, total, rest, above = threshold(
         geometry, shift, 1.0, target, slack, step.guess - s
     )
     _, inner, signed, square = _row_sums(geometry.row, geometry.entries, shift, tau)
-    lam, lam_slope = (s, s_slope) if ball < 0.0 else (ball, 0.0)
     tau_slope = 0.0
     if tau > 0.0:
         tau_slope = (rate * signed - slack * s_slope) / max(above + slack, 1.0)
@@ -248,7 +246,9 @@ def _diamond_point(geometry, step, delta, sigma2, towards, ball):
 
 
 # Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0
-# fixes λ at that value
+# fixes λ at that value.
 point_at = by_type(
-    {Euclidean: _euclidean_point, Box: _box_point, Diamond: _diamond_point}
+    {Euclidean: _euclidean_point, Box: _box_point, Diamond: _diamond_point},
+    forceinline=True,
+    fastmath=SCALAR,
 )

@@ -1,8 +1,9 @@
-"""Passes of the interior-point method over the rows of one thread: products, per-sample work and sums, tile by tile.
+"""Passes of the interior-point method over the rows of one thread, tile by tile.
 
 A tile of rows is read from memory once; everything else about it is in buffers that
 stay in the cache. Sums over rows are added up over blocks first, which keeps rounding
-errors small. The mathematics is in `interior_point.py`.
+errors small. The mathematics is in `interior_point_sample.py`, the sequence of the
+passes in `engines/engine.py`.
 """
 
 from typing import Any, NamedTuple
@@ -114,7 +115,7 @@ def center(share, buffers, point, lam, mu):
 
 @compiled()
 def curvature(share, buffers, correction, step, totals, gram, curvatures):
-    """Take a step, if there is a correction for it, and form the Newton equations at the new state.
+    """Take a step, if there is a correction for it, and form the Newton equations.
 
     Adds to the rows of `totals` the λ column, the predictor, and the column of the
     intercept if there is one, and to the Gram matrix; instead of that, `curvatures`
@@ -135,8 +136,6 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
         if totals.shape[1] > share.width:
             _collect(share, buffers.coefficients[2:], first, last, buffers.block[2:])
         if gram is not None:
-            tile_buffer = buffers.transposed
-            scaled = buffers.scaled
             add_gram(
                 share.data,
                 share.indices,
@@ -144,8 +143,8 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
                 first,
                 last,
                 h,
-                tile_buffer,
-                scaled,
+                buffers.transposed,
+                buffers.scaled,
                 gram,
             )
         if curvatures is not None:
@@ -196,11 +195,11 @@ def predict(share, buffers, correction, direction, lam_change, totals, smallest,
             buffers.coefficients,
             buffers.rates,
         )
-        s0 = s0 + t0
-        s1 = s1 + t1
-        s2 = s2 + t2
-        s3 = s3 + t3
-        s4 = s4 + t4
+        s0 += t0
+        s1 += t1
+        s2 += t2
+        s3 += t3
+        s4 += t4
         samples.record_rates(buffers.rates, tile.weights, smallest, bins)
         _collect(share, buffers.coefficients, first, last, buffers.block)
         _close_block(buffers.block, last, n, totals)
@@ -221,9 +220,9 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
 
 @compiled()
 def dual_sums(share, buffers, correction, step, totals):
-    """Take a step, if there is a correction for it, and add the sums of the multipliers to the rows of `totals`.
+    """Take a step, if there is a correction for it, and add sums of the multipliers.
 
-    Returns Σ multiplier of the two sides, Σ κβ of the two sides, and Σ multiplier ·
+    Those over the rows of the two sides go into the rows of `totals`. Returns Σ multiplier of the two sides, Σ κβ of the two sides, and Σ multiplier ·
     slack (0 without a step).
     """
     n = share.weights.size
@@ -233,10 +232,10 @@ def dual_sums(share, buffers, correction, step, totals):
         tile = _of_tile(share, first, last)
         moved += _move_tile(tile, correction, step, first)
         t0, t1, t2, t3 = samples.sides(tile, buffers.coefficients)
-        one = one + t0
-        other = other + t1
-        cost_one = cost_one + t2
-        cost_other = cost_other + t3
+        one += t0
+        other += t1
+        cost_one += t2
+        cost_other += t3
         add_sums(
             share.data,
             share.indices,

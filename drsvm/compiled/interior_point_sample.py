@@ -1,6 +1,7 @@
 """Per-sample operations of the interior-point method, on a few rows at a time.
 
-`passes.py` calls them.
+`interior_point_passes.py` calls them, and `engines/gpu/cuda_translation.py` translates
+them to C++.
 
 Sample i has its own slack s and three constraints with multipliers,
 
@@ -54,7 +55,7 @@ BINS = 512  # number of bins for step lengths between 0 and 1
 
 
 class Tile(NamedTuple):
-    """A few rows: their state, weights, labels, and whether and at what cost a label can be flipped."""
+    """A few rows: their state, weights, labels, and whether labels can flip, at what cost."""
 
     state: np.ndarray
     weights: np.ndarray
@@ -64,7 +65,7 @@ class Tile(NamedTuple):
 
 
 def flips_of(flips, kappa, first, last) -> Any:
-    """Return `flips` and κ of the rows first … last − 1: parts of two arrays, or two numbers as they are."""
+    """Return `flips` and κ of the rows first … last − 1, or the numbers for all rows."""
     if hasattr(flips, "__len__"):
         return (flips[first:last], kappa[first:last])
     return (flips, kappa)
@@ -106,9 +107,9 @@ def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
 
 @compiled(fastmath=FASTEST, inner=True)
 def center(tile, margins, lam, mu):
-    """Put every sample on the central path of μ for its margin and λ: Σ_k μ/g_k = 1, multipliers μπ/g_k.
+    """Put every sample on the central path of μ for its margin and λ.
 
-    The sum decreases in s and is convex: Newton's method from the left needs no
+    There Σ_k μ/g_k = 1, and the multipliers are μπ/g_k. The sum decreases in s and is convex: Newton's method from the left needs no
     safeguard, and since s lies between μ and 3μ above the largest piece, the error
     after six steps is at most (2/3)⁶⁴ of that.
     """
@@ -168,7 +169,10 @@ def _moderate(correction, product):
 
 @compiled(fastmath=FASTEST, inner=True)
 def _right_hand_side(p1, p2, p3, d1, d2, inverse):
-    """Return the contribution of P to the right-hand side: the coefficient of the row, and −1/κ times the λ entry."""
+    """Return the contribution of P to the right-hand side.
+
+    That is the coefficient of the row, and −1/κ times the λ entry.
+    """
     share = (p1 + p2 + p3) * inverse
     return p2 - p1 + (d1 - d2) * share, p2 - d2 * share
 
@@ -251,7 +255,7 @@ def _corrected(tile, step, correction, i):
 
 @compiled(fastmath=FASTEST, inner=True)
 def longest_steps(tile, step, correction, rates):
-    """Write the smallest dg/g and dmultiplier/multiplier of each sample in the corrected direction into `rates`."""
+    """Write the smallest dg/g and dmultiplier/multiplier of the corrected direction."""
     state = tile.state
     for i in range(tile.weights.size):
         i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
@@ -264,7 +268,7 @@ def longest_steps(tile, step, correction, rates):
 
 @compiled(inner=True)
 def record_rates(rates, weights, smallest, bins):
-    """Update the smallest rates, and add the weight of every sample that allows only a short step to that step's bin.
+    """Update the smallest rates, and the weights of the samples by their longest step.
 
     This is done for each row of rates. NaN counts as the shortest step, and cannot be
     left behind.
@@ -286,7 +290,7 @@ def record_rates(rates, weights, smallest, bins):
 
 @compiled(fastmath=FASTEST, inner=True)
 def _share_kept(alpha, beta, gamma, weight):
-    """Return a factor for multipliers whose sum is so far above the weight that the largest could not absorb it."""
+    """Return a factor for multipliers, so that the largest can absorb their excess sum."""
     total = alpha + beta + gamma
     if total - weight > 0.5 * max(alpha, max(beta, gamma)):
         return weight / total
@@ -320,10 +324,7 @@ def move(tile, step, correction):
         beta_is_largest = beta > alpha and beta >= gamma
         alpha -= excess if alpha_is_largest else 0.0
         beta -= excess if beta_is_largest else 0.0
-        if alpha_is_largest or beta_is_largest:
-            gamma -= 0.0
-        else:
-            gamma -= excess
+        gamma -= 0.0 if alpha_is_largest or beta_is_largest else excess
         g1 = state[3, i] + primal * e1
         g2 = state[4, i] + primal * e2
         g3 = state[5, i] + primal * e3

@@ -1,8 +1,20 @@
-"""Bands of weights, for sums Σ (|w_j| − limit)₊ over many weights at limits that change little from step to step.
+"""Weights of which a step needs Σ (|w_j| − limit)₊ at a limit that changes little.
 
-Where all weights share a soft threshold, it changes only two scalars: a weight is scale
-· sign(u_j) (|u_j| − offset)₊, and the band is one of the u_j. The offset grows: what is
-below it stays 0.
+A sum over all weights at every step would cost O(d), where the rest of a step costs as
+much as the nonzeros of one row. So the weights with magnitudes near the limit, a band,
+are listed. Those above the band enter through their sum and number, those below
+contribute nothing, and only the members of the band are looked at.
+
+**The lazy threshold.** A proximal step with q = 1 subtracts the same threshold from the
+magnitudes of all weights and divides all of them by ρ. That is not done either: a
+weight is stored as u_j with
+
+    w_j = scale · sign(u_j) (|u_j| − offset)₊,
+
+so a step changes the two scalars only, and the band is one of the u_j. The offset
+grows: a weight below it stays 0. From time to time the weights are stored anew
+(`fold_if_due`), because what is left after the subtraction has the rounding errors of
+both numbers.
 """
 
 import math
@@ -12,17 +24,19 @@ import numpy as np
 
 from drsvm.compiled.compiling import FAST, compiled
 
-# At members of a band, for each listed weight, before it is built again and narrower
+# The band is built again, and narrower, after this many looks at its members for each
+# listed weight
 MOST_LOOKS = 4.0
-# Of a band: its ends, half width and number of members; sum and number above it; how
-# often members were looked at since it was built; number of listed weights; of weights
-# that share a threshold, this and a factor, and the steps since they were stored anew
+# Positions of figures about a band: its ends, half width and number of members; the sum
+# and the number of the weights above it; how often members were looked at since it was
+# built; the number of listed weights; the offset and the scale of weights that share a
+# threshold, and the steps since they were stored anew
 LOW, HIGH, WIDTH, SIZE, SUM, NUMBER, LOOKS, LISTED, OFFSET, SCALE, STEPS, NUMBERS = (
     range(12)
 )
 BASE = np.uint64(NUMBERS)
-# Such weights are stored anew if the threshold is so many times their mean, at a small
-# scale, or after many steps
+# Weights that share a threshold are stored anew if the threshold is this many times
+# their mean, at a small scale, or after many steps
 MOST_SHRUNK = 1e4
 SMALLEST_SCALE = 1e-50
 MANY_STEPS = 8192
@@ -37,14 +51,12 @@ class Band(NamedTuple):
     its members.
     """
 
-    # NUMBERS figures about the band, then the weights: that of column j is at NUMBERS +
-    # j
+    # NUMBERS figures about the band, then the weights, that of column j at NUMBERS + j
     weights: np.ndarray
     # Three rows: the members; a list of all weights that are not 0, and of some that
-    # are; and for
+    # are; and for each weight 0 if it is not listed, else 1 + its position among the
+    # members, if it is one
     members: np.ndarray
-    # each weight 0 if it is not listed, else 1 + its position among the members, if it
-    # is one
 
 
 class Shrunk(NamedTuple):
@@ -66,7 +78,7 @@ def of(w: np.ndarray, width: float) -> Band:
 
 @compiled(inner=True)
 def renew(band):
-    """Let the band be built again when it is needed, as wide as before, from any weights."""
+    """Let the band be built again when it is needed, as wide as before."""
     weights, members = band
     weights[LOW] = -1.0
     weights[HIGH] = -1.0
@@ -176,7 +188,6 @@ def put_in(band, j, value):
 
 
 # --- weights that share a threshold
-# ---------------------------------------------------------------------------------
 
 
 @compiled(inner=True, fastmath=FAST, forceinline=True)
@@ -227,7 +238,10 @@ def shrink(band, tau, rho):
 
 @compiled(inner=True)
 def fold_if_due(band, total):
-    """Store the weights anew, with offset 0 and scale 1, where rounding errors may matter; `total` is Σ |w_j|."""
+    """Store the weights anew, with offset 0 and scale 1, where rounding may matter.
+
+    `total` is Σ |w_j|.
+    """
     numbers = band.weights
     offset = numbers[OFFSET]
     scale = numbers[SCALE]
@@ -259,7 +273,6 @@ def _fold(band):
 def read_back(band, w):
     """Write the weights."""
     _fold(band)
-    for j in range(
-        w.size
-    ):  # numba takes seconds to compile an assignment to all of an array
+    # numba takes seconds to compile an assignment to all of an array
+    for j in range(w.size):
         w[j] = band.weights[BASE + np.uint64(j)]

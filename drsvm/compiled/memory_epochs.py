@@ -1,8 +1,8 @@
-"""Exact proximal steps on many rows at once, by passes over the rows: of all rows (memory), or of batches.
+"""Proximal steps on many rows at once, by passes over the rows: all of them, or a batch.
 
-    minimise over ‖w‖_q ≤ λ    Σ_i (step_size / total_step) g_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
-                               + (1/2 total_step) (‖w − w̄‖² + (b − b̄)² / free + (λ −
-                               λ̄)²)
+    minimise over ‖w‖_q ≤ λ
+        Σ_i (step_size / total_step) g_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
+        + (1/2 total_step) (‖w − w̄‖² + (b − b̄)² / free + (λ − λ̄)²)
 
 The state, an iterate with the weights a and scalars = [s, b, an estimate of λ], is the
 sum of the centre and the contributions of all rows, before the projection onto the
@@ -10,12 +10,12 @@ cone:
 
     a = w̄ + step_size Σ_i g_i δ_i y_i x_i,      s = λ̄ − ε total_step + step_size Σ_i g_i κ σ₂_i.
 
-A visit replaces a row's last contribution with the best one. This is an exact
-maximisation of the dual function over the row's triangle, a smooth concave function on
-a product of triangles, so passes converge to the step. The cost of a visit is
-proportional to the row's nonzeros for all norms: for q = 1 and ∞, the projection is
-computed from a band (`bands.py`), which then has the weights of the state. A `store` is
-a geometry with these weights, and without a row.
+A visit replaces a row's last contribution, which its multipliers remember ("memory"),
+with the best one. This is an exact maximisation of the dual function over the row's
+triangle, a smooth concave function on a product of triangles, so passes converge to the
+step. The cost of a visit is proportional to the row's nonzeros for all norms: for q = 1
+and ∞, the projection is computed from a band (`lazy_threshold.py`), which then has the
+weights of the state. A `store` is a geometry with these weights, and without a row.
 
 The step with size η on a batch of b rows minimises the mean of its terms, (1/b) Σ
 f_i(w, b, λ) + ‖· − last‖²/2η, starting from the last multipliers of its rows. With the
@@ -32,13 +32,16 @@ import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
 from drsvm.compiled.compiling import FAST, by_type, compiled
-from drsvm.compiled.epigraph import INFINITY, nearest, shrink
+from drsvm.compiled.epigraph import INFINITY, project
 from drsvm.compiled.geometry import AllWeights, Box, Diamond, Euclidean, point_at
-from drsvm.compiled.proximal_epochs import Iterate, note, stiffness
+from drsvm.compiled.proximal_epochs import (
+    Iterate,
+    average_multipliers,
+    read_row,
+    stiffness,
+)
 from drsvm.compiled.row_access import (
     add_row,
-    at,
-    bounds,
     clipped_dots,
     column,
     dot_and_square,
@@ -58,7 +61,8 @@ ENOUGH = 0.5  # ηG/‖Δ‖² after which passes over a batch end
 
 @compiled(inner=True, fastmath=FAST)
 def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
-    data, indices, indptr, width, signs, importance = rows
+    data = rows.data
+    indices = rows.indices
     _, scalars, hinge, flip = state
     a = store.weights
     free = terms.free
@@ -68,20 +72,15 @@ def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     lacking = 0.0
     for position in range(order.size):
         i = order[position]
-        sign = signs[i]
-        length = step_size * importance[i]
-        kappa = at(terms.kappa, i)
-        flips = at(terms.flips, i)
+        sign, length, kappa, flips, first, last = read_row(rows, terms, step_size, i)
         old_delta = hinge[i] - flip[i]
         old_sigma2 = flip[i]
-        first, last = bounds(indptr, width, i)
         inner, square = dot_and_square(data, indices, first, last, a)
         old = length * old_delta
         along = sign * inner
+        across = norm_square
         if square > 0.0:
             across = max(norm_square - along / square * along, 0.0)
-        else:
-            across = norm_square
         geometry = Euclidean(along - old * square, across)
         base = s - length * kappa * old_sigma2
         bias = sign * b - free * old
@@ -100,10 +99,9 @@ def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
         )
         point = point_at(geometry, step, old_delta, old_sigma2, (0.0, 0.0), -1.0)
         gap = duality_gap(step, point.margin, point.lam, old_delta, old_sigma2)
-        lacking += importance[i] * max(gap, 0.0)
-        if gap > 4.0 * tolerance * noise(
-            step, 0.0, 0.0
-        ):  # otherwise the last one is still valid
+        lacking += rows.importance[i] * max(gap, 0.0)
+        # Otherwise the last contribution is still valid.
+        if gap > 4.0 * tolerance * noise(step, 0.0, 0.0):
             delta, sigma2, _, _ = multipliers(step, geometry, old_delta, old_sigma2)
             change = length * (delta - old_delta)
             if change != 0.0:
@@ -122,7 +120,8 @@ def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
 def _banded_pass(
     make_geometry, boxed, store, rows, order, state, terms, step_size, rho, tolerance
 ):
-    data, indices, indptr, width, signs, importance = rows
+    data = rows.data
+    indices = rows.indices
     _, scalars, hinge, flip = state
     row = store.row
     band = store.rest
@@ -136,26 +135,25 @@ def _banded_pass(
     lam = point_at(store, still, 0.0, 0.0, (0.0, 0.0), -1.0).lam
     for position in range(order.size):
         i = order[position]
-        sign = signs[i]
-        length = step_size * importance[i]
-        kappa = at(terms.kappa, i)
-        flips = at(terms.flips, i)
+        sign, length, kappa, flips, first, last = read_row(rows, terms, step_size, i)
         old_delta = hinge[i] - flip[i]
         old_sigma2 = flip[i]
-        first, last = bounds(indptr, width, i)
-        limit = rho * lam if boxed else max(lam - s, 0.0)
-        clipped, outside, size = clipped_dots(
+        limit = max(lam - s, 0.0)
+        if boxed:
+            limit = rho * lam
+        inner, outside, size = clipped_dots(
             data, indices, first, last, band.weights, bands.BASE, limit
         )
-        margin = sign * ((clipped if boxed else outside) / rho + b)
+        if not boxed:
+            inner = outside
+        margin = sign * (inner / rho + b)
         now = ProximalStep(
             length, rho, kappa, flips, s, lam, sign * b, free, 0.0, size, tolerance
         )
         gap = duality_gap(now, margin, lam, old_delta, old_sigma2)
-        lacking += importance[i] * max(gap, 0.0)
-        if gap > 4.0 * tolerance * noise(
-            now, 0.0, 0.0
-        ):  # otherwise the last one is still valid
+        lacking += rows.importance[i] * max(gap, 0.0)
+        # Otherwise the last contribution is still valid.
+        if gap > 4.0 * tolerance * noise(now, 0.0, 0.0):
             old = length * old_delta
             square = 0.0
             for k in range(first, last):
@@ -212,7 +210,9 @@ def _box_pass(store, rows, order, state, terms, step_size, rho, tolerance):
 
 # Visit rows once in the given order; return Σ g_i times the duality gap of each row
 # before its visit
-visit_rows = by_type({AllWeights: _plain_pass, Diamond: _diamond_pass, Box: _box_pass})
+visit_rows = by_type(
+    {AllWeights: _plain_pass, Diamond: _diamond_pass, Box: _box_pass}, fastmath=FAST
+)
 _BANDED = {1: Diamond, math.inf: Box}
 
 
@@ -223,7 +223,10 @@ _renew = by_type(
 
 
 def _store(q, rows, w, width) -> AllWeights | Box | Diamond:
-    """Return the weights of a state as passes take them, in a band with an initial half width for q = 1 and ∞."""
+    """Return the weights of a state as passes take them.
+
+    For q = 1 and ∞ that is in a band with an initial half width.
+    """
     if q == 2:
         return AllWeights(w)
     return _BANDED[q](room_for_row(rows), 0, bands.of(w, width))
@@ -272,16 +275,14 @@ class Batching(NamedTuple):
 @compiled(fastmath=FAST)
 def contribute(rows, batch, state, terms, length):
     """Add what the rows of a batch contribute to a state with its multipliers."""
-    data, indices, indptr, width, signs, importance = rows
     a, scalars, hinge, flip = state
     for position in range(batch.size):
         i = batch[position]
-        own = length * importance[i]
-        shift = own * (hinge[i] - flip[i]) * signs[i]
+        sign, own, kappa, _, first, last = read_row(rows, terms, length, i)
+        shift = own * (hinge[i] - flip[i]) * sign
         if shift != 0.0:
-            first, last = bounds(indptr, width, i)
-            add_row(data, indices, first, last, shift, a)
-        scalars[0] += own * at(terms.kappa, i) * flip[i]
+            add_row(rows.data, rows.indices, first, last, shift, a)
+        scalars[0] += own * kappa * flip[i]
         scalars[1] += shift * terms.free
 
 
@@ -290,9 +291,7 @@ def _nearest_point(code, a, s, rho, out):
     """Write the weights of a state's point into `out` and return λ."""
     for j in range(a.size):
         out[j] = a[j] / rho
-    theta, lam = nearest(code, out, s, rho)
-    shrink(code, out, theta, lam, out)
-    return lam
+    return project(code, out, s, rho, out)
 
 
 @compiled(inner=True, allocates=True, fastmath=FAST)
@@ -309,20 +308,19 @@ def _batch_step(
     passes = 0
     due = 1
     for j in range(w.size):
-        a[j] = w[j] if j < terms.ridged else w[j] * rho
-    sums[0], sums[1], sums[2] = (
-        scalars[0] - total * terms.radius,
-        scalars[1],
-        scalars[0],
-    )
+        a[j] = w[j]
+        if j >= terms.ridged:
+            a[j] *= rho
+    sums[0] = scalars[0] - total * terms.radius
+    sums[1] = scalars[1]
+    sums[2] = scalars[0]
     contribute(rows, batch, state, terms, length)
     _renew(store)
     while passes < batching.most_passes:
         gap = visit_rows(store, rows, batch, state, terms, length, rho, TOLERANCE)
         passes += 1
-        if (
-            passes == due
-        ):  # looking at all weights after every pass would cost more than short passes
+        # Looking at all weights after every pass would cost more than short passes.
+        if passes == due:
             due *= 2
             lam = _nearest_point(code, a, sums[0], rho, trial)
             moved = (lam - scalars[0]) ** 2
@@ -332,7 +330,8 @@ def _batch_step(
                 moved += (sums[1] - scalars[1]) ** 2 / terms.free
             if gap / batch.size <= max(ENOUGH * moved / total, batching.limit):
                 break
-    scalars[0], scalars[1] = _nearest_point(code, a, sums[0], rho, w), sums[1]
+    scalars[0] = _nearest_point(code, a, sums[0], rho, w)
+    scalars[1] = sums[1]
 
 
 @compiled(allocates=True)
@@ -358,7 +357,7 @@ def _take_batches(
         )
         for position in range(batch.size):
             i = batch[position]
-            note(
+            average_multipliers(
                 hinge,
                 flip,
                 i,
@@ -372,7 +371,7 @@ def _take_batches(
 def batch_epoch(q, rows, order, iterate, terms, eta, share, batching) -> None:
     """Take a step on every batch of rows in the given order.
 
-    Multipliers are averaged (see `note`).
+    Multipliers are averaged (see `average_multipliers`).
     """
     trial = np.empty_like(iterate.w)
     store = _store(q, rows, np.empty_like(trial), eta / batching.size)

@@ -1,4 +1,4 @@
-"""The symmetric system of a Newton step in (w, b, λ), for small matrices: assembled, factorised and solved.
+"""The symmetric system of a Newton step in (w, b, λ), for small matrices.
 
 The matrix is in the upper triangle of a C-ordered array. Its Cholesky factor, of the
 matrix scaled to a unit diagonal, is in a lower triangle: there all loops run along
@@ -55,7 +55,7 @@ class System(NamedTuple):
 
 @compiled(fastmath=FAST, inner=True)
 def assemble(system, d, square, vector_lam, coefficient):
-    """Complete the matrix, which has the products of d features: samples, ridge and cone; damp it."""
+    """Add ridge, cone and damping to the samples' matrix, which has d features."""
     matrix = system.matrix
     columns = system.columns
     n = system.ridge.size
@@ -86,10 +86,9 @@ def factorise(system):
     factor = system.factor
     n = scale.size
     for i in range(n):
+        scale[i] = 1.0
         if matrix[i, i] > 0.0:
             scale[i] = 1.0 / math.sqrt(matrix[i, i])
-        else:
-            scale[i] = 1.0
     for added in REGULARISATIONS:
         for i in range(n):
             for j in range(i + 1, n):
@@ -160,9 +159,9 @@ def _size(v):
 
 @compiled(inner=True)
 def solve(system):
-    """Solve for the right-hand side of the system, refined as in `solve_system` of `solvers/interior_point/newton.py`.
+    """Solve for the right-hand side of the system, by preconditioned conjugate gradients.
 
-    That one is for arrays of numpy and CuPy: with numpy's operations on 32 numbers, it
+    It does the same as `solve_system` of `solvers/interior_point/newton.py`. That one is for arrays of numpy and CuPy: with numpy's operations on 32 numbers, it
     takes twenty times as long.
     """
     scale = system.vectors[SCALE]

@@ -2,11 +2,15 @@
 
 Threads call them in parallel.
 
-Dense rows are a C-ordered array, their indices are None; sparse ones (CSR) have
-indices, which are unsigned as in `entries.py`. Dense loops take four rows at a time:
-that leaves enough independent sums for vector instructions even if a row has few
-entries. The compiler cannot remove a branch for arrays, so functions are overloaded by
-type.
+Dense rows are a C-ordered array, and their indices are None; sparse ones (CSR) have
+indices, which are unsigned as in `row_access.py`. The compiler cannot remove a branch
+for arrays, so functions are overloaded by type.
+
+Dense loops take four rows at a time: that leaves enough independent sums for vector
+instructions even if a row has few entries. The Gram matrix of dense rows is formed in
+4 × 4 blocks of entries. The sixteen sums of a block stay in registers, and every number
+that is loaded takes part in four products; this is how BLAS does it, too, but BLAS
+needs more features than a few dozen to be fast.
 """
 
 from collections.abc import Callable
@@ -16,7 +20,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from drsvm.compiled import row_access as entries
+from drsvm.compiled import row_access
 from drsvm.compiled.compiling import FAST, INNER, compiled
 
 # Number of rows that are processed together: they and everything about them stay in the
@@ -25,7 +29,7 @@ TILE = 128
 
 
 def by_storage(dense: Callable, sparse: Callable) -> Any:
-    """Return a function for compiled code: that of dense or of sparse rows, by the type of the indices."""
+    """Return a function for compiled code: for dense or sparse rows, as the indices are."""
 
     def chosen(data, indices, indptr, first, last, *others):
         raise NotImplementedError("for compiled code only")
@@ -68,7 +72,7 @@ def _dense_products(rows, v, out):
 @compiled(fastmath=FAST, inner=True)
 def _sparse_products(data, indices, indptr, first, last, v, out):
     for i in range(first, last):
-        out[i - first] = entries.dot(
+        out[i - first] = row_access.dot(
             data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), v
         )
 
@@ -139,7 +143,7 @@ def _position(indices, first, last, j):
 def add_rows(data, indices, indptr, first, last, c, out):
     """Add Σ_i c_i x_i to out for the sparse rows first … last − 1."""
     for i in range(first, last):
-        entries.add_row(
+        row_access.add_row(
             data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), c[i], out
         )
 
@@ -154,15 +158,19 @@ def _add_dense_gram(rows, h, tile, scaled, out):
     whole = n // 4 * 4
     for i in range(0, whole, 4):
         for a in range(d):
-            tile[a, i], tile[a, i + 1] = rows[i, a], rows[i + 1, a]
-            tile[a, i + 2], tile[a, i + 3] = rows[i + 2, a], rows[i + 3, a]
+            tile[a, i] = rows[i, a]
+            tile[a, i + 1] = rows[i + 1, a]
+            tile[a, i + 2] = rows[i + 2, a]
+            tile[a, i + 3] = rows[i + 3, a]
     for i in range(whole, n):
         for a in range(d):
             tile[a, i] = rows[i, a]
     for a in range(0, d // 4 * 4, 4):
         for i in range(n):
-            scaled[0, i], scaled[1, i] = h[i] * tile[a, i], h[i] * tile[a + 1, i]
-            scaled[2, i], scaled[3, i] = h[i] * tile[a + 2, i], h[i] * tile[a + 3, i]
+            scaled[0, i] = h[i] * tile[a, i]
+            scaled[1, i] = h[i] * tile[a + 1, i]
+            scaled[2, i] = h[i] * tile[a + 2, i]
+            scaled[3, i] = h[i] * tile[a + 3, i]
         _add_four_rows(tile, scaled, n, a, out)
     for a in range(d // 4 * 4, d):
         for b in range(a, d):
@@ -185,10 +193,10 @@ def _add_four_rows(tile, scaled, n, a, out):
     for b in range(whole, d):
         p0 = q0 = r0 = s0 = 0.0
         for i in range(n):
-            p0 = p0 + scaled[0, i] * tile[b, i]
-            q0 = q0 + scaled[1, i] * tile[b, i]
-            r0 = r0 + scaled[2, i] * tile[b, i]
-            s0 = s0 + scaled[3, i] * tile[b, i]
+            p0 += scaled[0, i] * tile[b, i]
+            q0 += scaled[1, i] * tile[b, i]
+            r0 += scaled[2, i] * tile[b, i]
+            s0 += scaled[3, i] * tile[b, i]
         out[a, b] += p0
         out[a + 1, b] += q0
         out[a + 2, b] += r0
@@ -197,9 +205,9 @@ def _add_four_rows(tile, scaled, n, a, out):
 
 @compiled(fastmath=FAST, inner=True)
 def _add_four_by_four(left, right, b, n, out, row):
-    """Add products of four rows of `left` and rows b … b + 3 of `right`, over n columns, to a 4 × 4 block of `out`.
+    """Add left · rightᵀ to a 4 × 4 block of `out`.
 
-    Sixteen sums at a time leave the fewest loads for each product.
+    It takes the four rows of `left` and the rows b … b + 3 of `right`, over n columns.
     """
     p0 = p1 = p2 = p3 = q0 = q1 = q2 = q3 = 0.0
     r0 = r1 = r2 = r3 = s0 = s1 = s2 = s3 = 0.0
@@ -212,22 +220,22 @@ def _add_four_by_four(left, right, b, n, out, row):
         f = right[b + 1, i]
         g = right[b + 2, i]
         h = right[b + 3, i]
-        p0 = p0 + x * e
-        p1 = p1 + x * f
-        p2 = p2 + x * g
-        p3 = p3 + x * h
-        q0 = q0 + y * e
-        q1 = q1 + y * f
-        q2 = q2 + y * g
-        q3 = q3 + y * h
-        r0 = r0 + z * e
-        r1 = r1 + z * f
-        r2 = r2 + z * g
-        r3 = r3 + z * h
-        s0 = s0 + u * e
-        s1 = s1 + u * f
-        s2 = s2 + u * g
-        s3 = s3 + u * h
+        p0 += x * e
+        p1 += x * f
+        p2 += x * g
+        p3 += x * h
+        q0 += y * e
+        q1 += y * f
+        q2 += y * g
+        q3 += y * h
+        r0 += z * e
+        r1 += z * f
+        r2 += z * g
+        r3 += z * h
+        s0 += u * e
+        s1 += u * f
+        s2 += u * g
+        s3 += u * h
     _add_four(out, row, b, p0, p1, p2, p3)
     _add_four(out, row + 1, b, q0, q1, q2, q3)
     _add_four(out, row + 2, b, r0, r1, r2, r3)
@@ -244,7 +252,7 @@ def _add_four(matrix, row, first, a, b, c, d):
 
 @compiled(fastmath=FAST, inner=True)
 def _add_sparse_row(data, indices, a, end, after, scale, flat, width):
-    """Add one row's entries from `a` on to the Gram matrix, as long as their columns are before `after`.
+    """Add one row's entries from `a` on to the Gram matrix: those of columns < `after`.
 
     Two entries at a time need fewer loads, and half as many loops whose end the
     processor has to guess.
@@ -294,20 +302,13 @@ add_gram = by_storage(_add_dense_gram, _add_sparse_gram)
 
 @compiled()
 def gram_of_features(data, indices, indptr, h, first, last, begin, after, out):
-    """Add Σ h_i x_i x_iᵀ, over rows first … last − 1, to the upper triangle of out in the rows begin … after − 1."""
+    """Add Σ h_i x_i x_iᵀ to the rows begin … after − 1 of the upper triangle of out.
+
+    The sum is over the rows first … last − 1.
+    """
     flat = out.reshape(-1)
     width = np.uint64(out.shape[1])
     for i in range(first, last):
         end = np.uint64(indptr[i + 1])
         low = _position(indices, np.uint64(indptr[i]), end, begin)
         _add_sparse_row(data, indices, low, end, np.uint64(after), h[i], flat, width)
-
-
-@compiled(fastmath=FAST)
-def scale_rows(rows, h, out):
-    """Write √h_i x_i into out."""
-    n, d = rows.shape
-    for i in range(n):
-        root = np.sqrt(h[i])
-        for j in range(d):
-            out[i, j] = root * rows[i, j]

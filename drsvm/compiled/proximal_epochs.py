@@ -1,11 +1,16 @@
-"""Parameters and iterate of an epoch of the incremental methods, and epochs of exact proximal steps on single rows.
+"""Epochs of exact proximal steps on single rows, the paper's IPPA.
 
-For q = 2 a step takes a few scalar operations, and w is stored as scale × vector with a
-tracked norm, so that shrinking costs nothing. For q = 1 all weights share the soft
-threshold, and a band has those that it may soon set to zero (`bands.py`). The cost is
-nearly proportional to the nonzeros of the row. For q = ∞ a step makes passes over all
-weights, which vector instructions make fast. A step divides all weights by ρ; those
-without a ridge are multiplied by it before.
+A step on row i moves the weights along z = y_i x_i and projects them onto the cone (see
+`single_sample_prox.py`). It must not cost more than the nonzeros of the row:
+
+* q = 2: the projection shortens w. It is stored as scale × vector, so that shortening
+  it changes one number. The step needs ‖w‖², which is tracked: after w + t z it is
+  ‖w‖² + t (2 w·z + t z·z), and it is computed again if that sum has cancelled.
+* q = 1: all weights share the soft threshold (`lazy_threshold.py`).
+* q = ∞: a step does make passes over all weights, which vector instructions make fast.
+
+A step divides all weights by ρ = 1 + ηc; those without a ridge are multiplied by it
+before.
 """
 
 import math
@@ -29,7 +34,8 @@ from drsvm.compiled.row_access import (
 )
 from drsvm.compiled.single_sample_prox import EPS, ProximalStep, multipliers
 
-# accuracy (see `ProximalStep.tolerance`); exact for q = 1, where it costs nothing
+# Accuracy of a step (see `ProximalStep.tolerance`); exact for q = 1, where it costs
+# nothing
 ROUGH = 2e-12
 EXACT = 2.0 * EPS
 SMALLEST_SCALE = 1e-60  # below it the vector is rescaled
@@ -37,9 +43,10 @@ CANCELLED = 1e-8  # below this share of its terms the squared norm is recomputed
 
 
 class Terms(NamedTuple):
-    """Parameters of the objective: the mean of g_i · max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²; g_i = n π_i.
+    """Parameters of the objective, whose losses have the factors g_i = n π_i.
 
-    `kappa` and `flips` are numbers or arrays with one entry per row.
+    It is the mean of g_i · max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖². `kappa` and
+    `flips` are numbers or arrays with one entry per row.
     """
 
     radius: float
@@ -76,16 +83,29 @@ def stiffness(step_size, l2):
 
 
 @compiled(inner=True, forceinline=True)
-def note(hinge, flip, i, before, delta, sigma2, share):
-    """Move the means of a row's multipliers from `before` towards the current multipliers by the given share."""
-    # Callers read `before` early in a step because it is rarely in the cache.
+def read_row(rows, terms, eta, i):
+    """Return label, ηg, κ, whether the label can flip, and where the entries are."""
+    first, last = bounds(rows.indptr, rows.width, i)
+    kappa = at(terms.kappa, i)
+    flips = at(terms.flips, i)
+    return rows.signs[i], eta * rows.importance[i], kappa, flips, first, last
+
+
+@compiled(inner=True, forceinline=True)
+def average_multipliers(hinge, flip, i, before, delta, sigma2, share):
+    """Move the means of a row's multipliers by a share from `before` to the current ones.
+
+    Single steps have multipliers at corners of the triangle most of the time; averages
+    over epochs converge to those of the problem, and prove bounds. Callers read
+    `before` early in a step because it is rarely in the cache.
+    """
     hinge[i] = before[0] + share * (max(delta + sigma2, 0.0) - before[0])
     flip[i] = before[1] + share * (sigma2 - before[1])
 
 
 @compiled(inner=True, fastmath=FAST)
 def norm_of(w, scale, norm_square, terms_square):
-    """Return the norm of scale·w from its square, a sum whose terms may have cancelled."""
+    """Return ‖scale·w‖ from its square, a sum whose terms may have cancelled."""
     if norm_square < CANCELLED * terms_square:
         norm_square = scale * scale * product(w, w)
     return math.sqrt(norm_square)
@@ -116,19 +136,19 @@ def _likely(margin, lam, kappa, flips):
     if margin < 1.0:
         return 1.0, 0.0
     if flips and 1.0 + margin > kappa * lam:
-        return (-1.0, 1.0)
-    return (0.0, 0.0)
+        return -1.0, 1.0
+    return 0.0, 0.0
 
 
 @compiled(fastmath=FAST)
 def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
     """Take a proximal step on every row in the given order, q = 2.
 
-    Multipliers are averaged (see `note`).
+    Multipliers are averaged (see `average_multipliers`).
     """
-    data, indices, indptr, width, signs, importance = rows
+    data = rows.data
+    indices = rows.indices
     w, scalars, hinge, flip = iterate
-    radius = terms.radius
     free = terms.free
     rho = stiffness(eta, terms.l2)
     lam = scalars[0]
@@ -137,21 +157,16 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
     norm_square = product(w, w)
     for position in range(order.size):
         i = order[position]
-        sign = signs[i]
-        length = eta * importance[i]
         before = (hinge[i], flip[i])
-        kappa = at(terms.kappa, i)
-        flips = at(terms.flips, i)
-        first, last = bounds(indptr, width, i)
+        sign, length, kappa, flips, first, last = read_row(rows, terms, eta, i)
         norm_square = stretched(w, scale, norm_square, terms.ridged, rho)
         inner, square = dot_and_square(data, indices, first, last, w)
         along = sign * scale * inner
         bias = sign * b
-        base = lam - eta * radius
+        base = lam - eta * terms.radius
+        across = norm_square
         if square > 0.0:
             across = max(norm_square - along / square * along, 0.0)
-        else:
-            across = norm_square
         step = ProximalStep(
             length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH
         )
@@ -165,7 +180,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
         lam, factor = onto_cone(norm, base + length * kappa * sigma2, rho)
         scale, norm_square = settled(w, scale * factor / rho, (factor * norm) ** 2)
         b += shift * sign * free
-        note(hinge, flip, i, before, delta, sigma2, share)
+        average_multipliers(hinge, flip, i, before, delta, sigma2, share)
     w *= scale
     scalars[0] = lam
     scalars[1] = b
@@ -191,26 +206,22 @@ def _draw_row(data, indices, first, last, sign, w, row):
 
 @compiled(fastmath=FAST)
 def _box_epoch(rows, order, iterate, terms, eta, share, row):
-    data, indices, indptr, width, signs, importance = rows
+    data = rows.data
+    indices = rows.indices
     w, scalars, hinge, flip = iterate
-    radius = terms.radius
     free = terms.free
     rho = stiffness(eta, terms.l2)
     lam = scalars[0]
     b = scalars[1]
     for position in range(order.size):
         i = order[position]
-        sign = signs[i]
-        length = eta * importance[i]
         before = (hinge[i], flip[i])
-        kappa = at(terms.kappa, i)
-        flips = at(terms.flips, i)
-        first, last = bounds(indptr, width, i)
+        sign, length, kappa, flips, first, last = read_row(rows, terms, eta, i)
         for j in range(terms.ridged, w.size):
             w[j] *= rho
         along, square = _draw_row(data, indices, first, last, sign, w, row)
         bias = sign * b
-        base = lam - eta * radius
+        base = lam - eta * terms.radius
         step = ProximalStep(
             length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH
         )
@@ -228,7 +239,7 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
                 w[j] = min(max(w[j] * inverse, -point.lam), point.lam)
         lam = point.lam
         b += shift * sign * free
-        note(hinge, flip, i, before, delta, sigma2, share)
+        average_multipliers(hinge, flip, i, before, delta, sigma2, share)
     scalars[0] = lam
     scalars[1] = b
 
@@ -280,9 +291,9 @@ def _put_row_back(indices, first, last, shift, tau, rho, band, row):
 
 @compiled()
 def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
-    data, indices, indptr, width, signs, importance = rows
+    data = rows.data
+    indices = rows.indices
     w, scalars, hinge, flip = iterate
-    radius = terms.radius
     free = terms.free
     rho = stiffness(eta, terms.l2)
     numbers = band.weights
@@ -291,13 +302,9 @@ def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
     bands.renew(band)
     for position in range(order.size):
         i = order[position]
-        sign = signs[i]
-        length = eta * importance[i]
         before = (hinge[i], flip[i])
-        kappa = at(terms.kappa, i)
-        flips = at(terms.flips, i)
-        first, last = bounds(indptr, width, i)
-        base = lam - eta * radius
+        sign, length, kappa, flips, first, last = read_row(rows, terms, eta, i)
+        base = lam - eta * terms.radius
         bias = sign * b
         bands.stretch(band, terms.ridged, rho)
         tau, left = common_threshold(band, base, rho)
@@ -306,9 +313,11 @@ def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
             data, indices, first, last, numbers, bands.BASE, limit
         )
         margin = sign * numbers[bands.SCALE] / rho * outside + bias
-        lam = left if tau > 0.0 else base
+        lam = base
+        if tau > 0.0:
+            lam = left
         own = 0.0
-        (delta, sigma2) = _likely(margin, lam, kappa, flips)
+        delta, sigma2 = _likely(margin, lam, kappa, flips)
         moves = delta != 0.0
         if moves:
             square, size = _take_row(data, indices, first, last, sign, band, row)
@@ -337,7 +346,7 @@ def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
                 indices, first, last, length * delta, tau, rho, band, row
             )
         bands.fold_if_due(band, left + own)
-        note(hinge, flip, i, before, delta, sigma2, share)
+        average_multipliers(hinge, flip, i, before, delta, sigma2, share)
     bands.read_back(band, w)
     scalars[0] = lam
     scalars[1] = b

@@ -27,8 +27,10 @@ class Rows(NamedTuple):
 
 
 def at(value, i) -> Any:
-    """Return entry i of an array, or a number as it is: what all rows have in common costs nothing."""
-    return value[i] if hasattr(value, "__len__") else value
+    """Return entry i of an array, or a number as it is: one for all rows."""
+    if hasattr(value, "__len__"):
+        return value[i]
+    return value
 
 
 @overload(at, jit_options=INNER)
@@ -56,14 +58,10 @@ def column(indices, k, first):
 
 def room_for_row(rows: Rows) -> np.ndarray:
     """Return memory for two numbers for each entry of a row."""
-    return np.empty(
-        (
-            2,
-            rows.width
-            if rows.indptr is None
-            else int(np.diff(rows.indptr).max(initial=0)),
-        )
-    )
+    length = rows.width
+    if rows.indptr is not None:
+        length = int(np.diff(rows.indptr).max(initial=0))
+    return np.empty((2, length))
 
 
 @compiled(inner=True, fastmath=FAST)

@@ -1,4 +1,11 @@
-"""Arithmetic of the second-order cone {v : v₀ ≥ ‖(v₁, …)‖}, for vectors of `size` entries."""
+"""Arithmetic of the second-order cone {v : v₀ ≥ ‖(v₁, …)‖}, for vectors of `size` entries.
+
+References
+----------
+Y. E. Nesterov, M. J. Todd, Primal-dual interior-point methods for self-scaled cones,
+SIAM Journal on Optimization 8(2), 1998; in this form L. Vandenberghe, The CVXOPT linear
+and quadratic cone program solvers, 2010.
+"""
 
 import math
 
@@ -42,7 +49,9 @@ def set_scaling_point(slacks, duals, point):
 def transform(point, stretch, v, sign, out):
     """Apply the scaling with a point and a factor (sign 1), or its inverse (sign −1)."""
     size = point.size
-    factor = stretch if sign > 0.0 else 1.0 / stretch
+    factor = stretch
+    if sign < 0.0:
+        factor = 1.0 / stretch
     product = inner(point, v, size)
     along = product / (1.0 + point[0]) + sign * v[0]
     out[0] = factor * (point[0] * v[0] + sign * product)

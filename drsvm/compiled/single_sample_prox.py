@@ -1,4 +1,7 @@
-"""The multipliers of the proximal step of one sample, for every norm.
+"""The proximal step of one sample and its multipliers, for every norm.
+
+It minimises g · loss + ελ + (c/2)‖w‖² + (1/2η) · (squared distance from the centre
+(w̄, b̄, λ̄)) over ‖w‖_q ≤ λ: one iteration of the paper's IPPA.
 
 The loss max(1 − m, 1 + m − κλ, 0) is the maximum over the triangle {σ₁, σ₂ ≥ 0, σ₁ + σ₂
 ≤ 1} of σ₁ (1 − m) + σ₂ (1 + m − κλ). For given σ the rest of the step is a projection
@@ -57,9 +60,7 @@ def between(low, high):
 def next_trial(bracket, t, value, slope):
     """Return the next t, and the bracket, after value and slope at t.
 
-    If t does not change, the search is over.
-
-    It is a Newton step, or the midpoint of the bracket if that step would leave it
+    If t does not change, the search is over. The next t is that of a Newton step, or the midpoint of the bracket if that step would leave it
     through an end already tried, or if the bracket has not halved: where the slope
     jumps, Newton's method may cycle.
     """
@@ -67,17 +68,20 @@ def next_trial(bracket, t, value, slope):
     if value > 0.0:
         low = t
         low_tried = True
+        new = high
     else:
         high = t
         high_tried = True
-    towards = high if value > 0.0 else low
-    new = t - value / slope if slope < 0.0 else towards
+        new = low
+    if slope < 0.0:
+        new = t - value / slope
+    middle = 0.5 * (low + high)
     if new >= high:
-        new = 0.5 * (low + high) if high_tried else high
+        new = middle if high_tried else high
     elif new <= low:
-        new = 0.5 * (low + high) if low_tried else low
+        new = middle if low_tried else low
     elif high - low > 0.5 * width:
-        new = 0.5 * (low + high)
+        new = middle
     return new, Bracket(low, high, low_tried, high_tried, high - low)
 
 
@@ -109,12 +113,13 @@ class Line(NamedTuple):
 
 
 NOWHERE = Point(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-# The edges in order around the triangle, and its inside, where λ is fixed at 2/κ
+# The lines: the edges in order around the triangle, one of them in two parts, and its
+# inside, where λ is fixed at 2/κ
 HINGE, MOSTLY_HINGE, BOTH, FLIPPED, INSIDE = range(5)
 LINES = (
     Line(0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
-    # σ₁ + σ₂ = 1, in two parts: the variable is σ₂ where σ₂ may be small, and δ where δ
-    # may be small.
+    # σ₁ + σ₂ = 1: the variable is σ₂ where σ₂ may be small, and δ where δ may be small,
+    # so that each keeps its relative accuracy.
     Line(1.0, -2.0, 0.0, 1.0, 0.0, 0.25),
     Line(0.0, 1.0, 0.5, -0.5, -1.0, 0.5),
     Line(0.0, -1.0, 0.0, 1.0, 0.0, 1.0),
@@ -145,7 +150,7 @@ def duality_gap(step, margin, lam, delta, sigma2):
 
 @compiled(inner=True, fastmath=SCALAR)
 def _maximise(step, geometry, line, t, ball):
-    """Return δ, σ₂ and the point that maximise the dual function on a line, from a guess of t."""
+    """Return δ, σ₂ and the point that maximise the dual function on a line, from t."""
     bracket = between(line.low, line.high)
     # A bound on the curvature of the dual function along the line
     curved = (
@@ -187,7 +192,7 @@ def _maximise(step, geometry, line, t, ball):
 
 @compiled(inner=True, fastmath=SCALAR)
 def _triple_kink(step, geometry, delta):
-    """Return δ, σ₂ and the point inside the triangle with m = 1 and κλ = 2, or as close to that as possible.
+    """Return δ, σ₂ and the point inside the triangle at, or near, m = 1 and κλ = 2.
 
     With λ fixed, δ is the root of m = 1; then σ₂ corrects λ, which is linear in σ₂
     while the same weights are clipped.
@@ -213,9 +218,9 @@ def _triple_kink(step, geometry, delta):
 
 @compiled(inner=True, fastmath=SCALAR)
 def _line_through(delta, sigma2, inside):
-    """Return the line that contains the given multipliers, and their position on it.
+    """Return the line that contains given multipliers, and their position on it.
 
-    An edge if not `inside`.
+    It is an edge if not `inside`.
     """
     hinge = delta + sigma2
     line = HINGE
@@ -236,33 +241,41 @@ def _line_through(delta, sigma2, inside):
 
 @compiled(inner=True, fastmath=SCALAR)
 def _next_line(line, delta, sigma2):
-    """Return the next line, and a position on it, if the best point of a line is not the solution.
+    """Return the line to search next, and a position on it.
 
-    From a corner: the other edge; from within an edge: straight across the triangle;
+    It is for a line whose best point is not the solution. From a corner: the other edge; from within an edge: straight across the triangle;
     from inside: the edge reached.
     """
     if line == INSIDE:
         return _line_through(delta, sigma2, False)
-    t = delta if LINES[line].sigma2_slope <= 0.0 else sigma2
+    t = sigma2
+    if LINES[line].sigma2_slope <= 0.0:
+        t = delta
     if LINES[line].low < t < LINES[line].high:
+        opposite = max(0.0, -delta)
         if line in (HINGE, FLIPPED):
             opposite = 0.5 * (1.0 - delta)
-        else:
-            opposite = max(0.0, -delta)
         return _line_through(delta, opposite, False)
+    turn = -1
     if (t >= LINES[line].high) == (line <= MOSTLY_HINGE):
         turn = 1
-    else:
-        turn = -1
     edge = (line + turn) % 4
-    from_below = (edge <= MOSTLY_HINGE) == (turn > 0)
-    return edge, LINES[edge].low if from_below else LINES[edge].high
+    if (edge <= MOSTLY_HINGE) == (turn > 0):
+        return edge, LINES[edge].low
+    return edge, LINES[edge].high
 
 
 @compiled(inner=True, fastmath=SCALAR)
 def multipliers(step, geometry, delta, sigma2):
-    """Return δ, σ₂, the point of the proximal step and its duality gap, from a guess of the first two."""
-    untried = (1 << (5 if step.kappa > 0.0 else 4)) - 1
+    """Return δ, σ₂, the point of the proximal step and its duality gap.
+
+    The search starts from a guess of δ and σ₂; the best of all lines is returned if
+    rounding errors keep the gap open.
+    """
+    # A bit for each line that has not been searched
+    untried = 0b01111
+    if step.kappa > 0.0:
+        untried = 0b11111
     line, t = _line_through(delta, sigma2, step.kappa > 0.0)
     best = 0.0, 0.0, NOWHERE, math.inf
     for _ in range(5):
@@ -293,9 +306,7 @@ def multipliers(step, geometry, delta, sigma2):
 def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
     """Write w of a proximal step into `out`.
 
-    Return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap.
-
-    The row is z = y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, lam, bias).
+    Return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap. The row is z = y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, lam, bias).
     """
     along = square = size = 0.0
     for k in range(z.size):
@@ -303,10 +314,12 @@ def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
         size += abs(w_bar[k] * z[k])
         square += z[k] * z[k]
     flips = not math.isinf(kappa)
+    if not flips:
+        kappa = 0.0
     step = ProximalStep(
         eta,
         rho,
-        kappa if flips else 0.0,
+        kappa,
         flips,
         lam,
         lam,
@@ -318,7 +331,9 @@ def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
     )
     row = np.stack((w_bar, z))
     if q == TWO:
-        share = along / square if square > 0.0 else 0.0
+        share = 0.0
+        if square > 0.0:
+            share = along / square
         geometry = Euclidean(along, euclidean(w_bar - share * z) ** 2)
         delta, sigma2, point, gap = multipliers(step, geometry, 1.0, 0.0)
     elif q == ONE:

@@ -111,7 +111,9 @@ def _predict(
         + cones.products_after(cone, primal, dual)
     )
     target = step_rules.aim(after, mu, task.total_weight)
-    return target if primal > 0.0 else math.nan, corrected, targeted
+    if not primal > 0.0:
+        target = math.nan
+    return target, corrected, targeted
 
 
 @compiled(inner=True)
@@ -142,7 +144,7 @@ def run(
     fresh,
     halt,
 ):
-    """Take steps until the gap may be small, but at most so many.
+    """Take steps until the gap may be small, but at most `most`.
 
     The point, the state and the cone change in place.
 

@@ -1,4 +1,4 @@
-"""The rules of an interior-point step: how far it goes, what it aims at, and how much of the weight may stop short.
+"""The rules of an interior-point step: how far it goes, and what it aims at.
 
 They are plain functions of numbers, which Python calls as they are and compiled code as
 part of itself.
@@ -40,12 +40,14 @@ MAX_LEEWAY = 16.0
 @also_compiled
 def larger(a, b):
     """Return the larger number, or NaN if one of them is."""
-    return a if not a <= b and b == b else b
+    if not a <= b and b == b:
+        return a
+    return b
 
 
 @also_compiled
 def tolerating(smallest, bins, share):
-    """Return the rate of change that only samples with the given share of the weight exceed.
+    """Return the rate of change that only samples with a given share of weight exceed.
 
     `smallest` is the smallest relative change, and `bins` are the weights of samples by
     their longest step.
@@ -57,7 +59,9 @@ def tolerating(smallest, bins, share):
     for step in range(BINS + 1):
         behind += bins[step]
         if not behind <= share * TIE:  # the first bin that must not be left behind
-            return min(rate, BINS / step) if step > 0 else rate
+            if step == 0:
+                return rate
+            return min(rate, BINS / step)
     return min(rate, BINS / (BINS + 1.0))
 
 
@@ -70,20 +74,26 @@ def longest_steps(rates, cone_rates, fraction, equal):
     """
     primal_rate = larger(rates[0], cone_rates[0])
     dual_rate = larger(rates[1], cone_rates[1])
-    if primal_rate <= fraction:
-        primal = 1.0
-    else:
+    primal = 1.0
+    if not primal_rate <= fraction:
         primal = fraction / primal_rate
-    dual = 1.0 if dual_rate <= fraction else fraction / dual_rate
+    dual = 1.0
+    if not dual_rate <= fraction:
+        dual = fraction / dual_rate
     if not (primal > NOISE and dual > NOISE):
         return math.nan, math.nan
-    shorter = min(primal, dual)
-    return (shorter, shorter) if equal else (primal, dual)
+    if equal:
+        primal = min(primal, dual)
+        dual = primal
+    return primal, dual
 
 
 @also_compiled
 def aim(products, mu, total_weight):
-    """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³, for the products that the predictor leaves."""
+    """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³.
+
+    `products` are the complementarity products that the predictor leaves.
+    """
     ratio = min(max(products, 0.0) / (mu * total_weight), 1.0)
     return ratio * ratio * ratio * mu
 
@@ -96,7 +106,7 @@ def left_behind(leeway, mu, share, most):
 
 @also_compiled
 def next_leeway(leeway, step):
-    """Return how many times as much as usual may stop short of the next step, after one of the given length."""
+    """Return by which factor more than usual may stop short after a step of this length."""
     if step < HINDERED:
         return min(MORE * leeway, MAX_LEEWAY)
     return max(leeway / MORE, 1.0)

@@ -1,8 +1,8 @@
-"""Epochs of projected subgradient steps on batches of rows.
+"""Epochs of projected subgradient steps on batches of rows, the paper's ISG.
 
 A step follows the negative mean subgradient of the batch (the ridge term is implicit:
 w/(1 + ηc)) and then projects onto ‖w‖_q ≤ λ. For q = 2 the weights are stored as scale
-× vector with a tracked norm, for q = 1 in a band (`bands.py`): the cost of a step is
+× vector with a tracked norm, for q = 1 with a shared threshold (`lazy_threshold.py`): the cost of a step is
 nearly proportional to the nonzeros of its rows. For q = ∞, where they are scale ×
 vector as well, it also makes a few passes over all weights.
 """
@@ -14,29 +14,31 @@ from drsvm.compiled.compiling import FAST, compiled
 from drsvm.compiled.epigraph import onto_cone
 from drsvm.compiled.geometry import AllWeights, Box, threshold
 from drsvm.compiled.proximal_epochs import (
+    average_multipliers,
     common_threshold,
     norm_of,
-    note,
+    read_row,
     settled,
     stiffness,
     stretched,
 )
-from drsvm.compiled.row_access import at, bounds, clipped_dots, column, dot, product
+from drsvm.compiled.row_access import bounds, clipped_dots, column, dot, product
 
 
 @compiled(inner=True, fastmath=FAST)
 def _active_piece(margin, lam, kappa, flips):
     """Return σ₁ and σ₂ of the largest piece of the loss.
 
-    Of the mean, if two or three are equally large.
+    If two or three are equally large, they are those of the mean of these pieces.
     """
     hinge = 1.0 - margin
-    flipped = 1.0 + margin - kappa * lam if flips else -1.0
+    flipped = -1.0
+    if flips:
+        flipped = 1.0 + margin - kappa * lam
     largest = max(hinge, flipped, 0.0)
-    one = 1.0 if hinge == largest else 0.0
-    two = 1.0 if flipped == largest else 0.0
-    none = 1.0 if largest == 0.0 else 0.0
-    total = one + two + none
+    one = 1.0 * (hinge == largest)
+    two = 1.0 * (flipped == largest)
+    total = one + two + 1.0 * (largest == 0.0)
     return one / total, two / total
 
 
@@ -46,39 +48,35 @@ def _gradient_of_batch(
 ):
     """Write the factor of each row in the negative gradient of a batch.
 
-    Return its entries for b and λ.
+    Return its entries for b and λ. `w` are scale × vector or, if there is an `offset`,
+    weights that share this threshold.
     """
-    data, indices, indptr, width, signs, importance = rows
     on_intercept = on_lam = 0.0
     for k in range(batch.size):
         i = batch[k]
         before = hinge[i], flip[i]
-        first, last = bounds(indptr, width, i)
-        if (
-            offset is None
-        ):  # otherwise, it is subtracted from the magnitude of every weight
-            inner = dot(data, indices, first, last, w)
+        sign, importance, kappa, flips, first, last = read_row(rows, terms, 1.0, i)
+        if offset is None:
+            inner = dot(rows.data, rows.indices, first, last, w)
         else:
             _, inner, _ = clipped_dots(
-                data, indices, first, last, w, bands.BASE, offset
+                rows.data, rows.indices, first, last, w, bands.BASE, offset
             )
-        margin = signs[i] * (scale * inner + b)
-        kappa = at(terms.kappa, i)
-        sigma1, sigma2 = _active_piece(margin, lam, kappa, at(terms.flips, i))
-        factors[k] = importance[i] * (sigma1 - sigma2) * signs[i] / batch.size
+        margin = sign * (scale * inner + b)
+        sigma1, sigma2 = _active_piece(margin, lam, kappa, flips)
+        factors[k] = importance * (sigma1 - sigma2) * sign / batch.size
         on_intercept += factors[k]
-        on_lam += kappa * importance[i] * sigma2 / batch.size
-        note(hinge, flip, i, before, sigma1 - sigma2, sigma2, share)
+        on_lam += kappa * importance * sigma2 / batch.size
+        average_multipliers(hinge, flip, i, before, sigma1 - sigma2, sigma2, share)
     return on_intercept, on_lam
 
 
 @compiled(allocates=True, fastmath=FAST)
 def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
-    """Take a step on every batch of rows in the given order.
+    """Take a step on every batch of rows in the given order, with a scaled vector.
 
-    Multipliers are averaged (see `note`).
-
-    That is for q = 2 if `boxed` is None, otherwise for q = ∞.
+    It is for q = 2 if `boxed` is None, otherwise for q = ∞. Multipliers are averaged
+    (see `average_multipliers`).
     """
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
@@ -193,7 +191,9 @@ def _shrunk_epoch(band, rows, order, iterate, terms, eta, share, batch_size):
         base = lam - eta * (terms.radius - on_lam)
         tau, left = common_threshold(band, base, 1.0)
         bands.shrink(band, tau, 1.0)
-        lam = left if tau > 0.0 else base
+        lam = base
+        if tau > 0.0:
+            lam = left
         bands.fold_if_due(band, left)
     bands.read_back(band, w)
     scalars[0] = lam

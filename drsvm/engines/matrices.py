@@ -143,7 +143,8 @@ class BlasMatrices(OwnMatrices):
             product = np.empty_like(total)
         for part in slices(len(h), self.size):
             scaled = room[: part.stop - part.start]
-            products.scale_rows(share.data[part], h[part], scaled)
+            roots = np.sqrt(h[part])
+            np.multiply(share.data[part], roots[:, None], out=scaled)
             # numpy recognises the product of a matrix with itself, and does half of the
             # work.
             np.matmul(scaled.T, scaled, out=product)

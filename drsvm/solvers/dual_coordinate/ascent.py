@@ -31,8 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.compiled.dual_ascent import NEAR, Flips, Intercept, Multipliers
-from drsvm.compiled.dual_ascent_norm2 import RoundTerms, round_epoch
-from drsvm.compiled.dual_ascent_separable import SeparableTerms, separable_epoch
+from drsvm.compiled.dual_ascent_epochs import ascent_epoch
+from drsvm.compiled.dual_ascent_norm2 import Norm2Terms
+from drsvm.compiled.dual_ascent_separable import SeparableTerms
 from drsvm.compiled.row_access import room_for_row
 from drsvm.problem.norms import euclidean
 from drsvm.problem.problem import Problem
@@ -68,15 +69,15 @@ class EpochStart(NamedTuple):
 
     u: np.ndarray
     sums: np.ndarray
-    terms: Any  # RoundTerms or SeparableTerms
+    terms: Any  # Norm2Terms or SeparableTerms
     proximity: float  # θ
 
 
-def compiled_epoch(terms: RoundTerms | SeparableTerms, samples: Samples) -> Callable:
+def compiled_epoch(terms: Norm2Terms | SeparableTerms, samples: Samples) -> Callable:
     """Return the compiled epoch for the terms of a norm."""
-    if isinstance(terms, RoundTerms):
-        return partial(round_epoch, samples.row_squares)
-    return partial(separable_epoch, room_for_row(samples.rows))
+    if isinstance(terms, Norm2Terms):
+        return partial(ascent_epoch, samples.row_squares)
+    return partial(ascent_epoch, room_for_row(samples.rows))
 
 
 def first_price(problem: Problem, sample: Problem) -> float:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from drsvm.compiled.dual_ascent_norm2 import RoundTerms
+from drsvm.compiled.dual_ascent_norm2 import Norm2Terms
 from drsvm.compiled.dual_ascent_separable import SeparableTerms
 from drsvm.problem.norms import L1, L2, LInf, Norm
 from drsvm.solvers.base import Candidate
@@ -32,7 +32,7 @@ class L2Ascent(Ascent):
             natural = left / max(self.lam, 1e-6)
         proximity = self._proximity(problem.l2 + natural, self.mass)
         intercept, u0 = self._intercept(problem.l2 + natural + proximity)
-        terms = RoundTerms(
+        terms = Norm2Terms(
             radius=float(problem.radius),
             centre=float(self.lam),
             stiffness=float(self._stiffness(natural)),

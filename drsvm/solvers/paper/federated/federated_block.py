@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.compiled.dual_ascent import Flips, Multipliers
-from drsvm.compiled.dual_ascent_norm2 import RoundTerms
+from drsvm.compiled.dual_ascent_norm2 import Norm2Terms
 from drsvm.compiled.dual_ascent_separable import SeparableTerms
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Sums
@@ -38,7 +38,7 @@ class Work(NamedTuple):
 
     u: np.ndarray
     sums: np.ndarray
-    terms: RoundTerms | SeparableTerms
+    terms: Norm2Terms | SeparableTerms
     factor: float
     number: int  # of this work; no other has the same
     # Shares of earlier proposals that were accepted, by number
@@ -48,7 +48,7 @@ class Work(NamedTuple):
 
     def after(self, proposal: "Proposal") -> "Work":
         """Return the work of the next block on the same machine, which goes on from the proposal of this one."""
-        if isinstance(self.terms, RoundTerms):
+        if isinstance(self.terms, Norm2Terms):
             price = proposal.cost
         else:
             price = proposal.cost / self.terms.stiffness

@@ -16,8 +16,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from drsvm.compiled.dual_ascent import Flips, Multipliers
-from drsvm.compiled.dual_ascent_norm2 import round_epoch
+from drsvm.compiled.dual_ascent_norm2 import classifier_of_sums
 from drsvm.problem.norms import L1, L2, LInf, Norm, euclidean
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Sums
@@ -35,16 +34,13 @@ from drsvm.solvers.dual_coordinate.ascent_by_norm import (
     SeparableAscent,
 )
 from drsvm.solvers.paper.federated.federated_block import MIN_NEWS, SENT, Proposal, Work
-from drsvm.solvers.paper.incremental.epochs import UNLIMITED, Samples
+from drsvm.solvers.paper.incremental.epochs import UNLIMITED
 
 TRIALS = 12  # number of bisections of a step; most steps are whole
 # Factors of the number of times for which a block counts itself, after a whole step and
 # after a shorter one.
 BOLDER = 0.95
 MORE_CAREFUL = 1.5
-# Arguments of an epoch that visits no rows.
-ANY_ROW = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1))
-NO_FLIPS = Flips(0.0, False)
 # Multiples of the classifier, around 1, of which the best is offered: early in a run,
 # all margins may be slightly too small. Near the optimum, many margins are 1, and the
 # best multiple is 1.
@@ -231,23 +227,8 @@ class SharedRound(Shared, L2Ascent):
 
     def _answer(self, place: EpochStart) -> tuple[float, float, float]:
         """Return (s, λ, b) of the classifier w = s·u, which only needs ‖u‖."""
-        size = np.array([euclidean(place.u)])
-        no_rows = np.zeros(0, dtype=np.intp)
-        multipliers = Multipliers(
-            size, np.array(place.sums), np.zeros(1), np.zeros(1), np.zeros(1)
-        )
-        rows = ANY_ROW.rows._replace(importance=ANY_ROW.weights)
-        epoch = round_epoch(
-            ANY_ROW.row_squares,
-            rows,
-            no_rows,
-            0,
-            math.inf,
-            multipliers,
-            NO_FLIPS,
-            place.terms,
-        )
-        return epoch[-1]
+        cost, u0 = place.sums
+        return classifier_of_sums(euclidean(place.u), cost, u0, place.terms)
 
     def _classifier(self, place):
         scale, lam, b = self._answer(place)
