@@ -10,8 +10,8 @@ dense or sparse.
   steps, with the equations of `normal_matrix`.
 * Incremental methods: `single_sample_prox` is the exact proximal step of one row. What
   differs between norms is in `geometry`; `lazy_threshold` stores weights that share a
-  soft threshold. On top of them are the epochs: `proximal_epochs`, `memory_epochs` (also
-  for batches) and `subgradient_epochs`.
+  soft threshold. On top of them are the epochs: `proximal_epochs`, `memory_epochs`
+  (also for batches) and `subgradient_epochs`.
 * Dual coordinate ascent: `dual_ascent` improves the multipliers of one row, with
   `dual_ascent_norm2` or `dual_ascent_separable`; `dual_ascent_epochs` visits all rows.
 * `epigraph` projects plain vectors, and `admm` updates the samples of ADMM.

@@ -28,7 +28,7 @@ def nearest_split(v, reach, flip_price):
 
 @compiled(inner=True, fastmath=FAST)
 def _shares(slope, flip_price):
-    """Return α/π and β/π of the multipliers that correspond to a slope g of the loss."""
+    """Return α/π and β/π of the multipliers that belong to a slope g of the loss."""
     if flip_price < 2.0:
         return 0.5 * (1.0 - slope), 0.5 * (1.0 + slope)
     return max(-slope, 0.0), max(slope, 0.0)
@@ -59,17 +59,20 @@ def update_samples(
     loss = mass = cost = 0.0
     apart = moved = margin_size = split_size = slope_size = 0.0
     for i in range(decision.size):
+        # The split margin: a proximal step from the over-relaxed margin
         margin = signs[i] * (decision[i] + intercept)
         flip = at(flip_price, i)
         old = split[i]
         v = relaxation * margin + (1.0 - relaxation) * old + slopes[i] / rho
         new = nearest_split(v, 1.0 / rho, flip)
+        # What the step has moved is a slope of the loss: the new multiplier
         slope = min(max(rho * (v - new), -1.0), 1.0)
         split[i] = new
         slopes[i] = slope
         pi = weights[i]
         coefficients[0, i] = pi * signs[i] * new
         coefficients[1, i] = -pi * signs[i] * slope
+        # Sums for the bound, and for the residuals
         loss += pi * max(1.0 - margin, 1.0 + margin - flip, 0.0)
         alpha, beta = _shares(slope, flip)
         mass += pi * (alpha + beta)

@@ -54,7 +54,9 @@ INNER: Any = {
 def compiled(
     *, inner: bool = False, allocates: bool = False, **options
 ) -> Callable[[Callable], Any]:
-    """Return a decorator that compiles a function when first called, to run without GIL.
+    """Return a decorator that compiles a function when it is first called.
+
+    The code runs without the GIL.
 
     Parameters
     ----------
@@ -82,13 +84,13 @@ def compiled(
 
 
 def also_compiled(function: Callable) -> Any:
-    """Return a function that Python calls as it is, and compiled code as a part of it."""
+    """Return a function that Python calls as it is, and that compiled code includes."""
     overload(function, jit_options=INNER, strict=False)(lambda *_: function)
     return function
 
 
 def by_type(implementations: Mapping[Any, Any], **options) -> Any:
-    """Return a function for compiled code that is one of several, by its first argument.
+    """Return a function for compiled code: one of several, by its first argument.
 
     The types are classes of named tuples; None stands for all others. The choice is
     made while compiling, so that only the function that is needed is compiled, with
@@ -144,7 +146,7 @@ def cache_folder() -> str | None:
 
 @contextmanager
 def _numba_caches_in(folder: str | None) -> Iterator[None]:
-    """Let numba use this folder for functions declared meanwhile; others keep theirs."""
+    """Let numba use this folder for functions that are declared meanwhile."""
     usual = config.CACHE_DIR
     config.CACHE_DIR = folder
     try:
@@ -154,7 +156,7 @@ def _numba_caches_in(folder: str | None) -> Iterator[None]:
 
 
 class _PausedClock(event.Listener):
-    """Pauses the clock while numba compiles or loads code: its lock is held for both."""
+    """Pauses the clock while numba compiles or loads code; its lock is held for both."""
 
     def on_start(self, event):
         pauses.begin()
@@ -164,7 +166,7 @@ class _PausedClock(event.Listener):
 
 
 class _Notice(event.Listener):
-    """Says that functions are being compiled; numba sends no such event for cached ones."""
+    """Says that functions are being compiled; there is no such event for cached ones."""
 
     def on_start(self, event):
         if event.data["dispatcher"].py_func.__module__.startswith("drsvm."):

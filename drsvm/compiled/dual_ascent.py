@@ -41,7 +41,7 @@ class Flips(NamedTuple):
 
 
 class Intercept(NamedTuple):
-    """The intercept b = a₀ w₀, where w₀ has no ridge and is inside the norm if it has a price."""
+    """The intercept b = a₀ w₀; w₀ has no ridge, and is in the norm if it has a price."""
 
     unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
     damping: float  # θ₀ of the term around its centre
@@ -82,9 +82,10 @@ moved = by_type(MOVES)
 
 @compiled(inner=True)
 def _climb(place, edge, terms):
-    """Return how far to move along an edge: a safeguarded Newton search for a zero slope.
+    """Return how far to move along an edge.
 
-    With many rows the first trial is good enough.
+    This is a safeguarded Newton search for a zero of the slope; with many rows the
+    first trial is good enough.
     """
     slope, curvature = slope_at(place, edge, 0.0, terms)
     t = 0.0
@@ -115,7 +116,7 @@ def _climb(place, edge, terms):
 
 @compiled(inner=True, forceinline=True)
 def _landed(value, t, edge, most):
-    """Return a multiplier after a move by t: exact at both ends, where it is 0 or `most`."""
+    """Return a multiplier after a move by t, exactly 0 or `most` at the ends."""
     if t == edge.low:
         return 0.0
     if t == edge.high:
@@ -129,17 +130,20 @@ def ascend(place, hinge, flip, weight, flips, terms):
 
     Return both and the new place.
     """
+    # 1. α alone
     edge = Edge(1.0, 0.0, -hinge, weight - hinge - flip)
     t = _climb(place, edge, terms)
     if t != 0.0:
         hinge = _landed(hinge, t, edge, weight - flip)
         place = moved(place, edge, t, terms)
     if flips:
+        # 2. β alone
         edge = Edge(0.0, 1.0, -flip, weight - hinge - flip)
         t = _climb(place, edge, terms)
         if t != 0.0:
             flip = _landed(flip, t, edge, weight - hinge)
             place = moved(place, edge, t, terms)
+        # 3. From one to the other, with α + β fixed
         if hinge > 0.0 or flip > 0.0:
             edge = Edge(-1.0, 1.0, -flip, hinge)
             t = _climb(place, edge, terms)
@@ -162,6 +166,7 @@ def judged(margin, lam, weight, hinge, flip, kappa, flips):
     missing = weight * best - hinge * loss
     if flip > 0.0:
         missing -= flip * flipped
+    # At a corner, the multipliers of the largest piece are π and the others are 0
     firmness = 0.0
     if missing == 0.0:
         firmness = best - max(min(loss, flipped), min(max(loss, flipped), 0.0))

@@ -50,7 +50,7 @@ class Answer(NamedTuple):
 
 
 class Norm2Sums(NamedTuple):
-    """What the visits of an epoch keep up to date; the answer is the classifier for it."""
+    """What the visits of an epoch keep up to date, and the classifier for it."""
 
     square: float  # ‖u‖²
     cost: float  # Σ κβ
@@ -83,6 +83,7 @@ def _answer(priced, square, cost, u0, terms, guess):
     freedom = terms.intercept.inverse
     budget = cost - terms.radius
     apart = terms.centre + budget / terms.stiffness
+    # Inside the ball the ridge alone limits w; otherwise ‖w‖ = λ
     if length <= terms.ridge * apart:
         return Answer(1.0 / terms.ridge, apart, False, freedom * u0, freedom)
     total = terms.centre * terms.stiffness + length + budget
@@ -119,6 +120,8 @@ def _answer_inside(square, cost, u0, terms, lam):
         )
     if total <= 0.0 and square + u0_square <= total * total:
         return Answer(0.0, 0.0, True, 0.0, 0.0)
+    # On the boundary: Newton for 1/size, where size is the root of the equation's left
+    # side
     ridge += stiffness
     damping += stiffness
     one = two = 0.0
@@ -135,6 +138,7 @@ def _answer_inside(square, cost, u0, terms, lam):
             size * size * (size - 1.0) / (first * ridge * one + second * damping * two)
         )
         lam += step
+        # To first order, so that no division is needed
         one = one * (1.0 - step * ridge * one)
         two = two * (1.0 - step * damping * two)
         if abs(step) <= ENOUGH * lam:
@@ -218,7 +222,7 @@ def classifier_of_sums(length, cost, u0, terms):
 
 @compiled(inner=True)
 def norm2_visit(sums, i, squares, rows, firm, multipliers, flips, terms):
-    """Improve the multipliers of row i, unless it is firmly at a corner of its triangle.
+    """Improve the multipliers of row i, unless it is firmly at a corner.
 
     `squares` are the x_i·x_i. Returns the new sums and the verdict on the row before.
     """

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for q = 1 and q = ∞, where sums determine the weights one by one.
+"""Dual coordinate ascent for q = 1 and q = ∞, where each weight depends on its u_j.
 
 As in `dual_ascent_norm2.py`, the objective includes terms around a centre, with the
 factor θ for the weights and θ₀ for that of the intercept. With u = Σ (α_i − β_i) y_i
@@ -137,14 +137,14 @@ def separable_sums(terms, multipliers):
 
 @compiled(inner=True)
 def separable_answer(sums, multipliers):
-    """Write λ and u₀; the weights are computed from u, so there is no answer to return."""
+    """Write λ and u₀. The weights are computed from u: there is no answer to return."""
     multipliers.sums[0] = sums.lam
     multipliers.sums[1] = sums.u0
 
 
 @compiled(inner=True)
 def separable_visit(sums, i, row, rows, firm, multipliers, flips, terms):
-    """Do the same as `norm2_visit`; `row` is memory for u and z at the entries of a row."""
+    """Do the same as `norm2_visit`, with memory for u and z at the entries of a row."""
     data, indices, indptr, width, signs, weights = rows
     u, _, hinge, flip, margins = multipliers
     lam, u0, b = sums
@@ -163,6 +163,7 @@ def separable_visit(sums, i, row, rows, firm, multipliers, flips, terms):
     margins[i] = sign * (product / terms.ridge + b)
     verdict = judged(margins[i], lam, weights[i], old_hinge, old_flip, kappa, can_flip)
     if verdict.firmness <= firm and verdict.gap != 0.0:
+        # The search only reads these entries, next to each other
         for k in range(first, last):
             row[0, k - first] = u[column(indices, k, first)]
             row[1, k - first] = sign * data[k]

@@ -41,7 +41,7 @@ def threshold(sizes, s, r):
 def _sum_above(sizes, lower, offset):
     """Return Σ (sizes − offset) over the entries above `lower`, and their number.
 
-    The sum is compensated (Kahan): `lost` is what rounding took away from the total, and
+    The sum is compensated (Kahan): `lost` is what rounding has added to the total, and
     it is subtracted from the next item.
     """
     count = 0
@@ -59,9 +59,10 @@ def _sum_above(sizes, lower, offset):
 
 @compiled(inner=True, fastmath=FAST)
 def onto_cone(norm, s, rho):
-    """Return λ and the factor that projects a vector of the given norm onto the cone."""
+    """Return λ and the factor that projects a vector of a given norm onto the cone."""
     if norm <= s:
         return s, 1.0
+    # In the polar cone: the apex is nearest
     if rho * norm <= -s:
         return 0.0, 0.0
     lam = (rho * norm + s) / (1.0 + rho)
@@ -128,7 +129,7 @@ def shrink(q, a, theta, lam, out):
 
 @compiled(allocates=True)
 def project(q, x, s, rho, out):
-    """Write the vector part of the nearest point of the epigraph into `out` and return λ."""
+    """Write w of the nearest point of the epigraph into `out`, and return λ."""
     theta, lam = nearest(q, x, s, rho)
     shrink(q, x, theta, lam, out)
     return lam

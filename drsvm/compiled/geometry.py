@@ -3,9 +3,9 @@
 With a = w̄ + shift·z, z = y x, the point (w, λ) minimises (ρ/2)‖w − a/ρ‖² + ½ (λ − s)²
 over the cone {‖w‖_q ≤ λ}:
 
-    q = 1    w = soft(a, τ) / ρ             Σ (|a_j| − τ)₊ = ρ (s + τ),      λ = s + τ      (Diamond)
-    q = 2    w = a / ρ, shortened to λ      λ = (ρ‖a/ρ‖ + s) / (1 + ρ)                       (Euclidean)
-    q = ∞    w = clip(a / ρ, ±λ)            Σ (|a_j| − ρλ)₊ = λ − s                          (Box)
+    Diamond    q = 1   w = soft(a, τ) / ρ          Σ (|a_j| − τ)₊ = ρ (s + τ), λ = s + τ
+    Euclidean  q = 2   w = a / ρ, shortened to λ   λ = (ρ‖a/ρ‖ + s) / (1 + ρ)
+    Box        q = ∞   w = clip(a / ρ, ±λ)         Σ (|a_j| − ρλ)₊ = λ − s
 
 For q = 2 this takes a few scalar operations. For q = 1 and ∞, `row` contains w̄ and z
 at the entries of the row. The other entries do not change and enter only through Σ
@@ -123,6 +123,7 @@ def threshold(geometry, shift, factor, target, slack, guess):
         new = 0.0
         if slope > 0.0:
             new = max(x + (total - target - slack * x) / slope, 0.0)
+        # The last piece is linear: with the same terms, a further step changes nothing
         if new == x or number == number_before or (before >= 0.0 and new <= x):
             break
         before = x
@@ -165,6 +166,7 @@ def _euclidean_point(geometry, step, delta, sigma2, towards, ball):
     norm = math.sqrt(geometry.across_square + along_square) / step.rho
     inner /= step.rho
     inner_slope = rate * step.square / step.rho
+    # Inside the cone nothing is projected: the factor is 1, and λ = s
     margin = step.bias + step.free * shift
     margin_slope = step.free * rate
     lam = s
@@ -174,6 +176,7 @@ def _euclidean_point(geometry, step, delta, sigma2, towards, ball):
     if ball >= 0.0:
         lam = ball
         lam_slope = 0.0
+    # Outside, w is shortened to λ, which is 0 in the polar cone
     if norm > lam:
         norm_slope = 0.0
         if norm > 0.0:

@@ -49,7 +49,7 @@ class Buffers(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A corrected direction (dw, db), dλ with its target, and how far to go along it."""
+    """A corrected direction (dw, db), dλ, its target, and how far to go along it."""
 
     direction: np.ndarray
     lam_change: float
@@ -222,8 +222,9 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
 def dual_sums(share, buffers, correction, step, totals):
     """Take a step, if there is a correction for it, and add sums of the multipliers.
 
-    Those over the rows of the two sides go into the rows of `totals`. Returns Σ multiplier of the two sides, Σ κβ of the two sides, and Σ multiplier ·
-    slack (0 without a step).
+    The rows of `totals` are the sums over the two sides that an intercept balances.
+    Returns Σ multiplier and Σ κβ of the two sides, and Σ multiplier · slack (0 without
+    a step).
     """
     n = share.weights.size
     one = other = cost_one = cost_other = moved = 0.0

@@ -5,14 +5,17 @@ them to C++.
 
 Sample i has its own slack s and three constraints with multipliers,
 
-    g₁ = s − (1 − m) ≥ 0  (α),      g₂ = s − (1 + m − κλ) ≥ 0  (β),      g₃ = s ≥ 0  (γ),      α + β + γ = π,
+    g₁ = s − (1 − m) ≥ 0  (α),    g₂ = s − (1 + m − κλ) ≥ 0  (β),    g₃ = s ≥ 0  (γ),
+    α + β + γ = π,
 
 and the Newton equations  α·dg₁ + g₁·dα = target·π − α g₁ − correction₁  and so on. With
 D_k = multiplier/slack, D = ΣD_k and P_k = (target·π − correction_k)/g_k, eliminating
 the slack gives
 
     ds = (ΣP − π − (D₁ − D₂) dm − κ D₂ dλ) / D
-    dα = P₁ − α − D₁ (ds + dm),      dβ = P₂ − β − D₂ (ds − dm + κ dλ),      dγ = P₃ − γ − D₃ ds,
+    dα = P₁ − α − D₁ (ds + dm),
+    dβ = P₂ − β − D₂ (ds − dm + κ dλ),
+    dγ = P₃ − γ − D₃ ds,
 
 and a sample adds a multiple of its row to the equations for (w, λ). The correction is
 the product of the predictor's changes; the fourth row of its array has the corrected
@@ -55,7 +58,7 @@ BINS = 512  # number of bins for step lengths between 0 and 1
 
 
 class Tile(NamedTuple):
-    """A few rows: their state, weights, labels, and whether labels can flip, at what cost."""
+    """A few rows: their state, weights and labels, and which can flip at what cost."""
 
     state: np.ndarray
     weights: np.ndarray
@@ -65,7 +68,7 @@ class Tile(NamedTuple):
 
 
 def flips_of(flips, kappa, first, last) -> Any:
-    """Return `flips` and κ of the rows first … last − 1, or the numbers for all rows."""
+    """Return `flips` and κ of the rows first … last − 1; numbers stay as they are."""
     if hasattr(flips, "__len__"):
         return (flips[first:last], kappa[first:last])
     return (flips, kappa)
@@ -109,9 +112,10 @@ def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
 def center(tile, margins, lam, mu):
     """Put every sample on the central path of μ for its margin and λ.
 
-    There Σ_k μ/g_k = 1, and the multipliers are μπ/g_k. The sum decreases in s and is convex: Newton's method from the left needs no
-    safeguard, and since s lies between μ and 3μ above the largest piece, the error
-    after six steps is at most (2/3)⁶⁴ of that.
+    There Σ_k μ/g_k = 1, and the multipliers are μπ/g_k. The sum decreases in s and is
+    convex: Newton's method from the left needs no safeguard, and since s lies between μ
+    and 3μ above the largest piece, the error after six steps is at most (2/3)⁶⁴ of
+    that.
     """
     state, weights, _, flips, kappa = tile
     for i in range(weights.size):
@@ -144,7 +148,7 @@ def center(tile, margins, lam, mu):
 
 @compiled(fastmath=FASTEST, inner=True)
 def curvature(tile, h, coefficients):
-    """Write the curvature h and the signed coefficients of the λ column and of the predictor.
+    """Write the curvature h, and the coefficients of the λ column and the predictor.
 
     Returns Σ of the λλ entry and Σ of the predictor's λ entry.
     """
@@ -195,6 +199,7 @@ def predict(tile, dm, dlam, correction, coefficients, rates):
         flip = at(flips, i)
         cost = at(kappa, i)
         i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
+        # 1. The direction: the target is 0, and there is no correction yet
         da, db, dc, e1, e2, e3 = _direction(
             state,
             i,
@@ -210,15 +215,17 @@ def predict(tile, dm, dlam, correction, coefficients, rates):
             signs[i] * dm[i],
             cost * dlam,
         )
-        # Without target and correction dα/α = −1 − dg₁/g₁.
+        # 2. How far it can go: without target and correction dα/α = −1 − dg₁/g₁
         r1 = e1 * i1
         r2 = e2 * i2
         r3 = e3 * i3
         rates[0, i] = min(r1, min(r2, r3))
         rates[1, i] = -1.0 - max(r1, max(r2, r3))
+        # 3. What the products become along it
         slack += state[0, i] * e1 + state[1, i] * e2 + state[2, i] * e3
         multiplier += state[3, i] * da + state[4, i] * db + state[5, i] * dc
         both += da * e1 + db * e2 + dc * e3
+        # 4. The second-order correction, and what it adds to the right-hand side
         c1 = _moderate(da * e1, state[0, i] * state[3, i])
         c2 = _moderate(db * e2, state[1, i] * state[4, i])
         c3 = _moderate(dc * e3, state[2, i] * state[5, i])
@@ -290,7 +297,7 @@ def record_rates(rates, weights, smallest, bins):
 
 @compiled(fastmath=FASTEST, inner=True)
 def _share_kept(alpha, beta, gamma, weight):
-    """Return a factor for multipliers, so that the largest can absorb their excess sum."""
+    """Return a factor for multipliers, so that the largest can absorb the excess."""
     total = alpha + beta + gamma
     if total - weight > 0.5 * max(alpha, max(beta, gamma)):
         return weight / total
@@ -315,6 +322,7 @@ def move(tile, step, correction):
         alpha = max(state[0, i] + dual * da, left * state[0, i])
         beta = max(state[1, i] + dual * db, left * state[1, i])
         gamma = max(state[2, i] + dual * dc, left * state[2, i])
+        # The multipliers sum to π again: the largest absorbs the difference
         shrink = _share_kept(alpha, beta, gamma, weights[i])
         alpha = shrink * alpha
         beta = shrink * beta
@@ -328,6 +336,7 @@ def move(tile, step, correction):
         g1 = state[3, i] + primal * e1
         g2 = state[4, i] + primal * e2
         g3 = state[5, i] + primal * e3
+        # All three slacks contain s, which is raised until each keeps its share
         missing = max(
             left * state[3, i] - g1,
             max(left * state[4, i] - g2, left * state[5, i] - g3),

@@ -1,4 +1,4 @@
-"""Proximal steps on many rows at once, by passes over the rows: all of them, or a batch.
+"""Proximal steps on many rows at once, all or a batch of them, by passes over them.
 
     minimise over ‖w‖_q ≤ λ
         Σ_i (step_size / total_step) g_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
@@ -8,7 +8,8 @@ The state, an iterate with the weights a and scalars = [s, b, an estimate of λ]
 sum of the centre and the contributions of all rows, before the projection onto the
 cone:
 
-    a = w̄ + step_size Σ_i g_i δ_i y_i x_i,      s = λ̄ − ε total_step + step_size Σ_i g_i κ σ₂_i.
+    a = w̄ + step_size Σ_i g_i δ_i y_i x_i,
+    s = λ̄ − ε total_step + step_size Σ_i g_i κ σ₂_i.
 
 A visit replaces a row's last contribution, which its multipliers remember ("memory"),
 with the best one. This is an exact maximisation of the dual function over the row's
@@ -81,6 +82,7 @@ def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
         across = norm_square
         if square > 0.0:
             across = max(norm_square - along / square * along, 0.0)
+        # The state without the last contribution of the row
         geometry = Euclidean(along - old * square, across)
         base = s - length * kappa * old_sigma2
         bias = sign * b - free * old
@@ -154,6 +156,7 @@ def _banded_pass(
         lacking += rows.importance[i] * max(gap, 0.0)
         # Otherwise the last contribution is still valid.
         if gap > 4.0 * tolerance * noise(now, 0.0, 0.0):
+            # Take the weights of the row out of the band, without its contribution
             old = length * old_delta
             square = 0.0
             for k in range(first, last):
@@ -179,6 +182,7 @@ def _banded_pass(
             )
             geometry = make_geometry(row, np.int64(last - first), band)
             delta, sigma2, point, _ = multipliers(step, geometry, old_delta, old_sigma2)
+            # Put them back with the new contribution
             lam = point.lam
             shift = length * delta
             for k in range(first, last):

@@ -159,10 +159,11 @@ def _size(v):
 
 @compiled(inner=True)
 def solve(system):
-    """Solve for the right-hand side of the system, by preconditioned conjugate gradients.
+    """Solve for the right-hand side by conjugate gradients, preconditioned by the factor.
 
-    It does the same as `solve_system` of `solvers/interior_point/newton.py`. That one is for arrays of numpy and CuPy: with numpy's operations on 32 numbers, it
-    takes twenty times as long.
+    It does the same as `solve_system` of `solvers/interior_point/newton.py`, which is
+    for arrays of numpy and CuPy: with numpy's operations on 32 numbers, it takes twenty
+    times as long.
     """
     scale = system.vectors[SCALE]
     residual = system.vectors[RIGHT]
@@ -182,10 +183,12 @@ def solve(system):
         curvature = product(step, image)
         if not curvature > 0.0:
             return
+        # Along the direction, to the minimum
         length = energy / curvature
         for i in range(step.size):
             solution[i] += length * step[i]
             residual[i] -= length * image[i]
+        # Rounding errors may end the decrease: the best point so far is the solution
         error = _size(residual)
         if error < smallest:
             smallest = error
@@ -194,6 +197,7 @@ def solve(system):
         if error <= wanted:
             return
         _apply_inverse(system.factor, scale, residual, correction)
+        # The next direction, conjugate to this one
         new_energy = product(residual, correction)
         for i in range(step.size):
             step[i] = correction[i] + (new_energy / energy) * step[i]

@@ -29,7 +29,7 @@ TILE = 128
 
 
 def by_storage(dense: Callable, sparse: Callable) -> Any:
-    """Return a function for compiled code: for dense or sparse rows, as the indices are."""
+    """Return a function for compiled code, that for dense or that for sparse rows."""
 
     def chosen(data, indices, indptr, first, last, *others):
         raise NotImplementedError("for compiled code only")
@@ -165,6 +165,7 @@ def _add_dense_gram(rows, h, tile, scaled, out):
     for i in range(whole, n):
         for a in range(d):
             tile[a, i] = rows[i, a]
+    # Four features at a time, scaled once for all products with others
     for a in range(0, d // 4 * 4, 4):
         for i in range(n):
             scaled[0, i] = h[i] * tile[a, i]
@@ -172,6 +173,7 @@ def _add_dense_gram(rows, h, tile, scaled, out):
             scaled[2, i] = h[i] * tile[a + 2, i]
             scaled[3, i] = h[i] * tile[a + 3, i]
         _add_four_rows(tile, scaled, n, a, out)
+    # The last few features
     for a in range(d // 4 * 4, d):
         for b in range(a, d):
             total = 0.0

@@ -93,7 +93,7 @@ def read_row(rows, terms, eta, i):
 
 @compiled(inner=True, forceinline=True)
 def average_multipliers(hinge, flip, i, before, delta, sigma2, share):
-    """Move the means of a row's multipliers by a share from `before` to the current ones.
+    """Move the means of a row's multipliers by a share towards the current ones.
 
     Single steps have multipliers at corners of the triangle most of the time; averages
     over epochs converge to those of the problem, and prove bounds. Callers read
@@ -159,6 +159,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
         i = order[position]
         before = (hinge[i], flip[i])
         sign, length, kappa, flips, first, last = read_row(rows, terms, eta, i)
+        # 1. What the step depends on
         norm_square = stretched(w, scale, norm_square, terms.ridged, rho)
         inner, square = dot_and_square(data, indices, first, last, w)
         along = sign * scale * inner
@@ -170,8 +171,10 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
         step = ProximalStep(
             length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH
         )
+        # 2. Its multipliers
         delta, sigma2 = _likely(along + bias, lam, kappa, flips)
         delta, sigma2, _, _ = multipliers(step, Euclidean(along, across), delta, sigma2)
+        # 3. The move along the row, and the projection
         shift = length * delta
         if shift != 0.0:
             add_row(data, indices, first, last, shift * sign / scale, w)
@@ -219,6 +222,7 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
         sign, length, kappa, flips, first, last = read_row(rows, terms, eta, i)
         for j in range(terms.ridged, w.size):
             w[j] *= rho
+        # 1. What the step depends on; the row's own weights are held apart
         along, square = _draw_row(data, indices, first, last, sign, w, row)
         bias = sign * b
         base = lam - eta * terms.radius
@@ -226,8 +230,10 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
             length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH
         )
         box = Box(row, np.int64(last - first), AllWeights(w))
+        # 2. Its multipliers
         delta, sigma2 = _likely(along + bias, lam, kappa, flips)
         delta, sigma2, point, _ = multipliers(step, box, delta, sigma2)
+        # 3. The move along the row, and the projection
         shift = length * delta
         limit = rho * point.lam
         for k in range(first, last):
@@ -307,6 +313,7 @@ def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
         base = lam - eta * terms.radius
         bias = sign * b
         bands.stretch(band, terms.ridged, rho)
+        # 1. The step as if the row did not move: most rows do not
         tau, left = common_threshold(band, base, rho)
         limit = numbers[bands.OFFSET] + tau / numbers[bands.SCALE]
         _, outside, _ = clipped_dots(
@@ -318,6 +325,7 @@ def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
             lam = left
         own = 0.0
         delta, sigma2 = _likely(margin, lam, kappa, flips)
+        # 2. If it moves, its multipliers and the threshold that goes with them
         moves = delta != 0.0
         if moves:
             square, size = _take_row(data, indices, first, last, sign, band, row)
@@ -340,6 +348,7 @@ def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
             tau = point.tau
             left = point.rest
             b += free * length * delta * sign
+        # 3. The threshold for all weights, then the row's own
         bands.shrink(band, tau, rho)
         if moves:
             own = _put_row_back(

@@ -1,4 +1,6 @@
-"""Arithmetic of the second-order cone {v : v₀ ≥ ‖(v₁, …)‖}, for vectors of `size` entries.
+"""Arithmetic of the second-order cone {v : v₀ ≥ ‖(v₁, …)‖}.
+
+`size` is the number of entries of the vectors.
 
 References
 ----------
@@ -47,7 +49,7 @@ def set_scaling_point(slacks, duals, point):
 
 @compiled(inner=True)
 def transform(point, stretch, v, sign, out):
-    """Apply the scaling with a point and a factor (sign 1), or its inverse (sign −1)."""
+    """Apply the scaling of a point and a factor (sign 1), or its inverse (sign −1)."""
     size = point.size
     factor = stretch
     if sign < 0.0:
@@ -61,7 +63,9 @@ def transform(point, stretch, v, sign, out):
 
 @compiled(inner=True)
 def rate(x, dx, size):
-    """Return the reciprocal of the longest t with x + t·dx in the cone (0: no limit)."""
+    """Return 1/t for the longest t with x + t·dx in the cone; 0 without a limit."""
+    # dx in the frame in which x is the unit (1, 0, …): there the limit is the norm of
+    # the tail minus the head
     root = math.sqrt(determinant(x, size))
     head = (x[0] * dx[0] - inner(x, dx, size)) / root
     along = (head + dx[0]) / (1.0 + x[0] / root) / root

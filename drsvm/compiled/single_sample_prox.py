@@ -60,9 +60,10 @@ def between(low, high):
 def next_trial(bracket, t, value, slope):
     """Return the next t, and the bracket, after value and slope at t.
 
-    If t does not change, the search is over. The next t is that of a Newton step, or the midpoint of the bracket if that step would leave it
-    through an end already tried, or if the bracket has not halved: where the slope
-    jumps, Newton's method may cycle.
+    If t does not change, the search is over. The next t is that of a Newton step, or
+    the midpoint of the bracket if that step would leave it through an end already
+    tried, or if the bracket has not halved: where the slope jumps, Newton's method may
+    cycle.
     """
     low, high, low_tried, high_tried, width = bracket
     if value > 0.0:
@@ -171,6 +172,7 @@ def _maximise(step, geometry, line, t, ball):
         if line.sigma2_slope != 0.0:
             slope += line.sigma2_slope * (2.0 - step.kappa * point.lam)
             curvature -= line.sigma2_slope * step.kappa * point.lam_slope
+        # Done where the slope is rounding noise, or leads out of the triangle
         close = step.tolerance * noise(step, delta, sigma2)
         if (
             abs(slope) <= close
@@ -243,8 +245,9 @@ def _line_through(delta, sigma2, inside):
 def _next_line(line, delta, sigma2):
     """Return the line to search next, and a position on it.
 
-    It is for a line whose best point is not the solution. From a corner: the other edge; from within an edge: straight across the triangle;
-    from inside: the edge reached.
+    It is for a line whose best point is not the solution. From a corner: the other
+    edge; from within an edge: straight across the triangle; from inside: the edge
+    reached.
     """
     if line == INSIDE:
         return _line_through(delta, sigma2, False)
@@ -287,11 +290,13 @@ def multipliers(step, geometry, delta, sigma2):
         if gap < best[3]:
             best = delta, sigma2, point, gap
         untried &= ~(1 << line)
+        # Without flips there is one line only
         done = (
             gap <= 4.0 * step.tolerance * noise(step, delta, sigma2) or not step.flips
         )
         if done or untried == 0:
             break
+        # The likely next line, or else any that has not been searched
         line, t = _next_line(line, delta, sigma2)
         if not untried >> line & 1:
             line = INSIDE
@@ -306,7 +311,8 @@ def multipliers(step, geometry, delta, sigma2):
 def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
     """Write w of a proximal step into `out`.
 
-    Return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap. The row is z = y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, lam, bias).
+    Return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap. The row is z =
+    y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, lam, bias).
     """
     along = square = size = 0.0
     for k in range(z.size):

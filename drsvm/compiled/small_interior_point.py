@@ -1,5 +1,7 @@
 """Steps of the interior-point method on few rows, all in one compiled call.
 
+The numbers of the steps are those of the iteration in `engines/engine.py`.
+
 The cones, the rules of a step and the passes over the rows are those of
 `solvers/interior_point/state.py`. Only their sequence is written here again: with the
 calls from Python, a step on 400 rows of 30 features takes eight times as long.
@@ -49,7 +51,7 @@ def _steps(task, cone, work, behind, fraction):
 
 @compiled(inner=True)
 def _solve(task, cone, system, point, samples, samples_lam, target):
-    """Find the direction for the samples' part of the right-hand side, and pass it to the cone."""
+    """Solve for a direction with the samples' right-hand side, and pass it to the cone."""
     right = system.vectors[newton.RIGHT]
     constant = system.vectors[newton.CONSTANT]
     n = point.size
@@ -162,12 +164,14 @@ def run(
     if fresh:
         passes.center(share, buffers, point, lam, mu)
     while taken < most or halt:
+        # 1. The equations
         works, linear = _equations(share, buffers, cone, system, work.nothing)
         if taken == most:
             break
         taken += 1
         if not works:
             break
+        # 2. The predictor, and 3. its target
         share_behind = step_rules.left_behind(
             leeway, mu, step_rules.LEFT_BEHIND, step_rules.MAX_LEFT_BEHIND
         )
@@ -190,6 +194,7 @@ def run(
         if not works:
             break
 
+        # 4. The corrector
         cones.correct(cone)
         for j in range(n):
             samples[j] = predictor[j] + target * work.totals[1, j] + work.totals[0, j]
@@ -203,12 +208,14 @@ def run(
             target,
         )
         lam_change = system.vectors[newton.SOLUTION, n]
+        # 5. The step lengths
         step = passes.Step(direction, lam_change, target, 0.0, 0.0, 0.0)
         primal, dual = _longest_steps(share, buffers, cone, work, task, step, behind)
         works = primal > 0.0
         if not works:
             break
 
+        # 6. The move
         left = step_rules.STOPPED * (1.0 - task.step_fraction)
         step = passes.Step(direction, lam_change, target, primal, dual, left)
         products = passes.move(share, work.correction, step)

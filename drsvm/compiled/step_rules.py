@@ -67,7 +67,7 @@ def tolerating(smallest, bins, share):
 
 @also_compiled
 def longest_steps(rates, cone_rates, fraction, equal):
-    """Return the primal and dual steps that keep this fraction of the distance to the boundary.
+    """Return the primal and dual steps that keep a fraction of the way to the boundary.
 
     With a ridge they must be equal. They are NaN if a rate is, or if they are rounding
     noise.
@@ -106,7 +106,7 @@ def left_behind(leeway, mu, share, most):
 
 @also_compiled
 def next_leeway(leeway, step):
-    """Return by which factor more than usual may stop short after a step of this length."""
+    """Return by which factor more may stop short than usual, after a step."""
     if step < HINDERED:
         return min(MORE * leeway, MAX_LEEWAY)
     return max(leeway / MORE, 1.0)

@@ -2,9 +2,10 @@
 
 A step follows the negative mean subgradient of the batch (the ridge term is implicit:
 w/(1 + ηc)) and then projects onto ‖w‖_q ≤ λ. For q = 2 the weights are stored as scale
-× vector with a tracked norm, for q = 1 with a shared threshold (`lazy_threshold.py`): the cost of a step is
-nearly proportional to the nonzeros of its rows. For q = ∞, where they are scale ×
-vector as well, it also makes a few passes over all weights.
+× vector with a tracked norm (see `proximal_epochs.py`), for q = 1 with a shared
+threshold (`lazy_threshold.py`): the cost of a step is nearly proportional to the
+nonzeros of its rows. For q = ∞, where they are scale × vector as well, it also makes a
+few passes over all weights.
 """
 
 import numpy as np
@@ -88,6 +89,7 @@ def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
     factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
+        # 1. The subgradient
         on_intercept, on_lam = _gradient_of_batch(
             rows,
             order[start:end],
@@ -102,7 +104,7 @@ def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
             share,
             factors,
         )
-        # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is
+        # 2. The step. ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is
         # added to w.
         square = 0.0
         norm_square = stretched(w, scale, norm_square, terms.ridged, 1.0 / kept)
@@ -118,6 +120,7 @@ def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
                     w[j] += change
         b += eta * on_intercept * terms.free
         base = lam - eta * (terms.radius - on_lam)
+        # 3. The projection
         if boxed is None:
             norm = norm_of(
                 w,

@@ -54,7 +54,7 @@ class ProximalStep:
     hinge_dual, flip_dual : float
         Multipliers σ₁ and σ₂ of the pieces 1 − m and 1 + m − κλ; σ₁, σ₂ ≥ 0 and σ₁ + σ₂
         ≤ 1.
-    pull : float
+    gradient : float
         σ₁ − σ₂, the multiplier of the margin m; more accurate than the difference of
         the two if it is tiny.
     gap : float
