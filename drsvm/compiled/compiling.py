@@ -156,7 +156,7 @@ def _numba_caches_in(folder: str | None) -> Iterator[None]:
 
 
 class _PausedClock(event.Listener):
-    """Pauses the clock while numba compiles or loads code; its lock is held for both."""
+    """Pauses the clock while numba compiles or loads code: both hold its lock."""
 
     def on_start(self, event):
         pauses.begin()
@@ -166,7 +166,7 @@ class _PausedClock(event.Listener):
 
 
 class _Notice(event.Listener):
-    """Says that functions are being compiled; there is no such event for cached ones."""
+    """Says that functions are compiled; there is no such event for cached ones."""
 
     def on_start(self, event):
         if event.data["dispatcher"].py_func.__module__.startswith("drsvm."):

@@ -41,7 +41,7 @@ class Flips(NamedTuple):
 
 
 class Intercept(NamedTuple):
-    """The intercept b = a₀ w₀; w₀ has no ridge, and is in the norm if it has a price."""
+    """The intercept b = a₀ w₀; w₀ has no ridge, and with a price it is in the norm."""
 
     unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
     damping: float  # θ₀ of the term around its centre

@@ -159,7 +159,7 @@ def _size(v):
 
 @compiled(inner=True)
 def solve(system):
-    """Solve for the right-hand side by conjugate gradients, preconditioned by the factor.
+    """Solve for the right-hand side by preconditioned conjugate gradients.
 
     It does the same as `solve_system` of `solvers/interior_point/newton.py`, which is
     for arrays of numpy and CuPy: with numpy's operations on 32 numbers, it takes twenty

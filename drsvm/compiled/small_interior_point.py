@@ -51,7 +51,7 @@ def _steps(task, cone, work, behind, fraction):
 
 @compiled(inner=True)
 def _solve(task, cone, system, point, samples, samples_lam, target):
-    """Solve for a direction with the samples' right-hand side, and pass it to the cone."""
+    """Solve for the direction of a right-hand side, and pass it to the cone."""
     right = system.vectors[newton.RIGHT]
     constant = system.vectors[newton.CONSTANT]
     n = point.size

@@ -104,8 +104,8 @@ def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
             share,
             factors,
         )
-        # 2. The step. ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is
-        # added to w.
+        # 2. The step. ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is
+        # computed while g is added to w.
         square = 0.0
         norm_square = stretched(w, scale, norm_square, terms.ridged, 1.0 / kept)
         scale *= kept
