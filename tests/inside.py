@@ -46,6 +46,7 @@ SIZES = {
     # solvers
     "memory": "drsvm.solvers.selection:memory_size",
     "default_max_iter": "drsvm.solvers:InteriorPoint.default_max_iter",
+    "result_of_compiled_steps": "drsvm.compiled.small_interior_point:run",
     "widenings": "drsvm.solvers.interior_point.working_set:MAX_WIDENINGS",
     "all_at_once": "drsvm.solvers.landmarks.landmark_solver:ALL_AT_ONCE",
     "first_landmarks": "drsvm.solvers.landmarks.landmark_solver:FIRST",

@@ -23,6 +23,7 @@ from drsvm.utils.lazy import lazy_names
 if TYPE_CHECKING:
     from drsvm.solvers.interior_point.cones import cone_at
     from drsvm.solvers.interior_point.newton import (
+        OrthogonalSystem,
         TallSystem,
         WideSystem,
         newton_system,

@@ -11,9 +11,8 @@ from scipy import sparse
 from thorough import for_each, unless_long
 
 from drsvm import Problem, Status, solve
-from drsvm.compiled import small_interior_point as small_run
 from drsvm.solvers import InteriorPoint, check_limits
-from drsvm.solvers.interior_point import SmallState, is_small, newton
+from drsvm.solvers.interior_point import OrthogonalSystem, SmallState, is_small
 
 ROWS = 150
 FEATURES = 6
@@ -146,15 +145,13 @@ def test_many_rows_or_features_or_views_are_not_small():
     assert not is_small(well_conditioned_instance(0, 20_000, 2))
 
 
-def test_steps_that_lead_nowhere_end_the_run(monkeypatch):
+def test_steps_that_lead_nowhere_end_the_run(set_sizes, monkeypatch):
     """A start that breaks down is followed by careful ones, and if these do, too, by a status."""
-    monkeypatch.setattr(
-        small_run, "run", lambda *arguments: (1, False, 1.0, 1.0, 1.0, 0, 1.0)
-    )
+    set_sizes(result_of_compiled_steps=(1, False, 1.0, 1.0, 1.0, 0, 1.0))
     problem = well_conditioned_instance(0, 50, 3)
     assert solve(problem, "interior-point").status is Status.OPTIMAL
     monkeypatch.setattr(
-        newton.OrthogonalSystem, "apply_inverse", lambda system, right: np.nan * right
+        OrthogonalSystem, "apply_inverse", lambda system, right: np.nan * right
     )
     result = solve(problem, "interior-point")
     assert result.status is Status.STALLED and result.n_iter < 100
