@@ -28,7 +28,6 @@ MOST_FIXED = 50
 MOST_COLUMNS = 1000
 # If all quantiles of the columns take too many bytes, every third one is kept.
 EVERY = 3
-ARRAYS = ("codes", "prices", "distances", "fixed")
 
 
 class Audit(NamedTuple):
@@ -63,14 +62,16 @@ class Audit(NamedTuple):
 
     def packed(self, saved: Model) -> Json:
         """Return an audit as plain data, with None for the saved classifier."""
-        content: Json = {name: getattr(self.rows, name) for name in ARRAYS}
-        smallest = np.min_scalar_type(len(self.rows.classes))
-        content["codes"] = content["codes"].astype(smallest)
-        content["columns"] = list(map(list, self.rows.columns))
-        content["model"] = self.model
-        if self.model is saved:
-            content["model"] = None
-        return content
+        rows = self.rows
+        smallest = np.min_scalar_type(len(rows.classes))
+        return {
+            "model": None if self.model is saved else self.model,
+            "columns": list(map(list, rows.columns)),
+            "codes": rows.codes.astype(smallest),
+            "prices": rows.prices,
+            "distances": rows.distances,
+            "fixed": rows.fixed,
+        }
 
 
 def cells_of(model: Model, X: Matrix) -> Matrix:
@@ -94,7 +95,7 @@ def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> AuditSamp
     if len(names) <= MOST_COLUMNS:
         columns = summaries(cells_of(model, X), names)
     if _size(columns) > COLUMN_BYTES:
-        columns = [_with_fewer_quantiles(column) for column in columns]
+        columns = list(map(_with_fewer_quantiles, columns))
     if _size(columns) > COLUMN_BYTES:
         columns = []
     sample = audit_sample(model, X, y, {}, priced=True, columns=columns)
@@ -121,7 +122,10 @@ def restored(parts: Json, saved: Model) -> Audit:
     if model is None:
         model = saved
     classes = next(classifiers(model)).classes_
-    codes, prices, distances, fixed = [parts[name] for name in ARRAYS]
+    codes = parts["codes"]
+    prices = parts["prices"]
+    distances = parts["distances"]
+    fixed = parts["fixed"]
     what = "the parts of its audit do not have the same rows."
     require(codes.dtype.kind == "u", what)
     for array in (prices, distances, fixed):
@@ -137,9 +141,11 @@ def restored(parts: Json, saved: Model) -> Audit:
     require((codes < len(classes)).all() and (prices >= 0.0).all(), what)
     require(np.isfinite(fixed).all() and not np.isnan(distances).any(), what)
     require(len(fixed) <= MOST_FIXED, what)
-    columns = [Summary(*column) for column in parts["columns"]]
-    for column in columns:
+    columns = []
+    for values in parts["columns"]:
+        column = Summary(*values)
         require(_is_whole(column), "a column of its audit is incomplete.")
+        columns.append(column)
     rows = AuditSample(classes, distances, fixed, columns, codes.astype(int), prices)
     return Audit(model, rows)
 

@@ -83,7 +83,7 @@ class Writer:
         return self._named(value)
 
     def _nodes(self, values: Iterable[object]) -> list[Json]:
-        return [self.node(value) for value in values]
+        return list(map(self.node, values))
 
     def _array(self, value: np.ndarray) -> Json:
         if value.dtype.hasobject:
@@ -203,7 +203,7 @@ class Builder:
         return list(map(self.build, content))
 
     def _pairs(self, content: Json) -> dict:
-        pairs = [self._list(pair) for pair in content]
+        pairs = list(map(self._list, content))
         hashes = {hash(key) for key, _ in pairs}
         require(
             len(hashes) > len(pairs) - EQUAL_HASHES,
@@ -230,13 +230,14 @@ class Builder:
     def _sparse(self, cls: type, file: str) -> Any:
         is_diagonal = cls.__name__.startswith("dia")
         names = ["offsets"] if is_diagonal else ["indices", "indptr"]
-        data = self._array(f"{file}/data.npy")
-        places = [self._array(f"{file}/{name}.npy") for name in names]
-        shape = self._array(f"{file}/shape.npy").tolist()
-        for place in places:
-            is_index = place.dtype in (np.int32, np.int64)
+        arrays = [self._array(f"{file}/data.npy")]
+        for name in names:
+            places = self._array(f"{file}/{name}.npy")
+            is_index = places.dtype in (np.int32, np.int64)
             require(is_index, "a matrix in it has other indices.")
-        matrix: Any = cls((data, *places), shape=tuple(shape))
+            arrays.append(places)
+        shape = self._array(f"{file}/shape.npy").tolist()
+        matrix: Any = cls(tuple(arrays), shape=tuple(shape))
         if not is_diagonal:
             # With wrong indices, scipy would read memory beyond its arrays.
             matrix.check_format(full_check=True)

@@ -111,13 +111,13 @@ def _rename_inputs(model: Converted, names: list[str]) -> None:
     Other variables get names that no column should have.
     """
     graph = model.graph
-    outputs = {output.name for output in graph.output}
     # The name of a variable that is optional and absent is empty.
-    new_names = {name: name for name in ("", *outputs)}
+    new_names = {"": ""}
+    outputs = [output.name for output in graph.output]
+    for name in outputs:
+        new_names[name] = name
     for place, name in enumerate(names):
-        if name in outputs:
-            name += "_"
-        new_names[f"input{place}"] = name
+        new_names[f"input{place}"] = f"{name}_" if name in outputs else name
 
     def renamed(name: str) -> str:
         return new_names.get(name, f"/drsvm/{name}")
@@ -156,7 +156,9 @@ def _set_output_type(operator: Converted) -> None:
     step = operator.raw_operator
     width = step.n_features_in_
     if hasattr(step, "categories_"):
-        width = sum(_levels(step, place)[1] for place in range(width))
+        width = 0
+        for place in range(len(step.categories_)):
+            width += _levels(step, place)[1]
     elif hasattr(step, "features_"):
         width = len(step.features_)
     operator.outputs[0].type = _type_of("Double", None, width)
@@ -414,14 +416,17 @@ def _levels(encoder: OneHotEncoder, place: int) -> tuple[dict[str, int], int, in
         found = encoder.infrequent_categories_[place]
         if found is not None:
             rare.update(found)
-    own = [level for level in levels if level not in rare]
-    codes = {level: code for code, level in enumerate(own)}
-    codes |= dict.fromkeys(rare, len(own))
-    width = len(set(codes.values()))
+    codes = {}
+    for level in levels:
+        if level not in rare:
+            codes[level] = len(codes)
+    shared = len(codes)
+    codes |= dict.fromkeys(rare, shared)
+    width = shared + 1 if rare else shared
     # No column has the place behind the last one.
     unknown = width
     if encoder.handle_unknown == "infrequent_if_exist":
-        unknown = len(own)
+        unknown = shared
     return codes, width, unknown
 
 

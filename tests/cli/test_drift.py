@@ -10,9 +10,17 @@ import pytest
 from cli_tables import PETS, rows, write_csv, write_table
 
 from drsvm import WassersteinSVC, load_model, measure_shift, save_model
-from drsvm.persistence import load_audit, load_metadata
-from drsvm.persistence.audits import COLUMN_BYTES, ROW_BYTES, Audit, sample_of
-from drsvm.persistence.model_files import OpenModel, SavedModel, save
+from drsvm.persistence import (
+    COLUMN_BYTES,
+    ROW_BYTES,
+    Audit,
+    OpenModel,
+    SavedModel,
+    load_audit,
+    load_metadata,
+    sample_of,
+    save,
+)
 
 
 def months(folder, n=600, name="all.csv", moved=0.3):

@@ -9,8 +9,7 @@ from inspect import signature
 import numpy as np
 from sklearn.preprocessing import KBinsDiscretizer
 
-from drsvm.persistence.model_files import FORMAT, MAGIC
-from drsvm.persistence.nodes import Writer
+from drsvm.persistence import FORMAT, MAGIC, Writer
 
 # What KBinsDiscretizer is given where its default will change; scikit-learn 1.6 has no
 # such parameter.

@@ -27,8 +27,7 @@ from sklearn.preprocessing import (
 from thorough import unless_long
 
 from drsvm import WassersteinKernelSVC, WassersteinSVCCV
-from drsvm.persistence import ModelFileError, load_model, save_model
-from drsvm.persistence.names import NODES
+from drsvm.persistence import NODES, ModelFileError, load_model, save_model
 
 # what loading a small file may take; the time is that of the processor
 MEMORY = 100 << 20

@@ -27,15 +27,16 @@ from thorough import unless_long
 import drsvm
 from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
 from drsvm.persistence import (
+    FORMAT,
+    MAGIC,
     ModelFileError,
     checks,
     load_metadata,
     load_model,
     names,
     save_model,
+    to_onnx,
 )
-from drsvm.persistence.model_files import FORMAT, MAGIC
-from drsvm.persistence.onnx_models import to_onnx
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -23,7 +23,7 @@ from drsvm import (
     WassersteinSVCCV,
     load_model,
 )
-from drsvm.persistence.onnx_models import to_onnx
+from drsvm.persistence import to_onnx
 
 pandas = pytest.importorskip("pandas")
 

@@ -32,6 +32,7 @@ from sklearn.svm import SVC
 
 from drsvm import WassersteinSVC
 from drsvm.persistence import (
+    FORMAT,
     ModelFileError,
     checks,
     load_audit,
@@ -39,7 +40,6 @@ from drsvm.persistence import (
     load_model,
     save_model,
 )
-from drsvm.persistence.model_files import FORMAT
 
 BAD_CONTENT = "its content is not that of a drsvm model"
 
