@@ -1,8 +1,20 @@
-"""The command line ``drsvm``: one file per command.
+"""The command line ``drsvm``.
 
-Each defers its imports until it runs. `app` collects the commands, `options` has their
-shared parameters, `training_rows` and `fit_and_test` what commands that train share;
-`screen` (`terminal`, `fit_summary`) is what the user sees.
+    arguments → app → fit_command, report_command, ... → screen
+
+A command is a function with typer's annotations, most of which are in `options`; its
+file imports what it needs when it runs, so that ``drsvm --help`` is quick. `settings`
+turns options into parameters of the library, `training_rows` (or `streamed_rows`, if
+memory is too small) reads and splits a file. What a command computes is in
+
+- `choose_kernel`, `fit_and_test` and `fit_summary` for ``drsvm fit``,
+- `prediction_table` for ``drsvm predict``,
+- `worst_cases` for ``drsvm audit``,
+- `shifts_of_files` for ``drsvm drift``,
+- `labels_to_check` for ``drsvm labels``,
+- `report_on_file` for ``drsvm report``.
+
+`screen` has what the user sees: results, notes, progress and errors.
 """
 
 import sys

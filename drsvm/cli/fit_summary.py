@@ -160,7 +160,7 @@ def summary_lines(payload: Payload) -> list[Text]:
     costs = payload["parameters"]["threshold"]
     if isinstance(costs, dict):
         lines["costs"] = _cost_line(costs, payload["test"])
-    proofs = [_proof(payload, one) for one in payload["certificates"]]
+    proofs = [proof_line(payload, one) for one in payload["certificates"]]
     lines["proof"] = "\n".join(proofs)
     lines |= _figures(payload)
     verdict = _verdict(payload["test"], payload["alternatives"])
@@ -258,7 +258,8 @@ def _cost_line(costs: dict[object, float], tested: Payload | None) -> str:
     )
 
 
-def _proof(payload: Payload, certificate: Payload) -> str:
+def proof_line(payload: Payload, certificate: Payload) -> str:
+    """Return what is proven of one decision, and how it was found."""
     name = ""
     if len(payload["classes"]) > 2:
         name = f"{certificate['positive']}: "

@@ -56,7 +56,9 @@ LISTED = 20
 class Analysis:
     """The results of the analysis, and all that the page says about them.
 
-    They are on the transformed features.
+    They are on the transformed features. The fields are what `computations` has fitted.
+    Everything else follows from them in the steps of `__post_init__`, each of which
+    sets the attributes that its docstring names; the templates of the page read them.
 
     Attributes
     ----------
@@ -108,7 +110,11 @@ class Analysis:
         self._attack()
 
     def _compare(self) -> None:
-        """Judge the classifier, its rivals and the alternatives by the same rows."""
+        """Judge the classifier, its rivals and the alternatives by the same rows.
+
+        Sets `comparison` (figures by classifier), `name` and `own` (of the robust one),
+        `decisions` (its decision values), `leads` and `alternatives`.
+        """
         material = self.material
         X, y, held_out = self.judged
         classes = material.classifier.classes_
@@ -152,7 +158,12 @@ class Analysis:
         return {"worst_case_risk": float(risk), "worst_case_error": float(error)}
 
     def _find_constant_decisions(self) -> None:
-        """Find out whether there is anything to say about the decision."""
+        """Find out whether there is anything to say about the decision.
+
+        Sets `constant` (label and share of all predictions), `noise`, `is_guess`,
+        `informative`, `missed` (a rare class), `too_small` (the radius) and `moved`
+        (columns).
+        """
         material = self.material
         X, _, held_out = self.judged
         self.constant = constant_label(self.own)
@@ -179,7 +190,7 @@ class Analysis:
         if held_out:
             self.moved = moved_columns(material.X, X, material.columns)
 
-    def behind(self, *names: str) -> str | None:
+    def rival_ahead(self, *names: str) -> str | None:
         """Return the first of these rivals that is clearly ahead, if there is one.
 
         It is ahead by a point or more in ROC AUC or in what the threshold was placed
@@ -212,7 +223,11 @@ class Analysis:
         return None
 
     def _weigh_features(self) -> None:
-        """Find the features whose weights count; with a kernel, the columns."""
+        """Find the features whose weights count; with a kernel, the columns.
+
+        Sets `features` and `used` (with weights, and their numbers), `importances` (of
+        columns), `main_features`, `share_of_main_features` and `further_terms`.
+        """
         material = self.material
         further_terms = []
         if math.isfinite(material.setting("intercept_cost")):
@@ -259,7 +274,8 @@ class Analysis:
     def _try_radii(self) -> None:
         """Judge the classifiers of other radii like the own one.
 
-        All classes count, and each classifier decides as it was fitted.
+        All classes count, and each classifier decides as it was fitted. Sets
+        `best_radius`, `radius_path` and `n_last_weights`.
         """
         self.best_radius = None
         self.radius_path = {}
@@ -297,7 +313,10 @@ class Analysis:
         self.n_last_weights = np.any(used, axis=0).sum()
 
     def _weigh_rows(self) -> None:
-        """Find the rows that determine the weights."""
+        """Find the rows that determine the weights.
+
+        Sets `largest_gradients` (by row) and `active_share`.
+        """
         result = self.result
         sizes: Any = 1.0
         if not self.material.has_kernel:
@@ -314,7 +333,10 @@ class Analysis:
         self.active_share = float(np.mean(result.hinge_dual + result.flip_dual > least))
 
     def _check_labels(self) -> None:
-        """Name the labels most likely to be wrong, and estimate their share."""
+        """Name the labels most likely to be wrong, and estimate their share.
+
+        Sets `flagged` (names of rows), `flagged_share` and `wrong_shares`.
+        """
         issues = self.label_issues
         self.flagged = []
         self.flagged_share = 0.0
@@ -347,7 +369,8 @@ class Analysis:
     def _attack(self) -> None:
         """Find what an adversary can do.
 
-        This is the worst case, and the largest errors from flips and from shifts alone.
+        Sets `worst_case`, `population` (bounds for rows like these) and `bounds` (the
+        largest errors from flips and from shifts alone).
         """
         worst = self.distribution
         self.worst_case: Figures | None = None

@@ -357,7 +357,7 @@ def next_step(analysis: Analysis) -> NextStep:
             "Let cross-validation choose the parameters, and look for more informative "
             "features."
         )
-    if analysis.behind(TREES):
+    if analysis.rival_ahead(TREES):
         return NextStep(
             "none",
             f"{TREES.capitalize()} are clearly ahead: use "
@@ -405,13 +405,13 @@ def _better_rival(analysis: Analysis) -> NextStep | None:
     if material.has_kernel:
         return None
     linear = [name for name in analysis.leads if name != TREES]
-    rival = analysis.behind(*linear)
+    rival = analysis.rival_ahead(*linear)
     if rival is not None and aims_at_accuracy(material.classifier):
         return _cross_validate(
             f"{rival} is clearly ahead here: let cross-validation choose the "
             "parameters."
         )
-    if analysis.behind(TREES) and material.source.choice is None:
+    if analysis.rival_ahead(TREES) and material.source.choice is None:
         return NextStep(
             "report",
             f"{TREES.capitalize()} are clearly ahead, so the boundary is not linear: "

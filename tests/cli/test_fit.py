@@ -8,7 +8,7 @@ import pytest
 from cli_tables import PETS, letters, rows, write_csv, write_table
 
 import drsvm
-from drsvm.cli.fit_summary import _proof
+from drsvm.cli.fit_summary import proof_line
 from drsvm.persistence import load_metadata, load_model
 
 
@@ -63,7 +63,7 @@ def test_iterations_are_counted_in_words(n_iter, words):
     }
     found |= {"solver": "landmarks", "n_iter": n_iter, "time": 1.0}
     summary = {"classes": {"a": 5, "b": 5, "c": 5}, "parameters": {"moved_by": 0}}
-    assert words in _proof(summary, found)
+    assert words in proof_line(summary, found)
 
 
 def test_gross_errors_are_clipped_and_listed(drsvm_command, answer_of, tmp_path):

@@ -171,7 +171,7 @@ def test_boosted_trees_show_whether_a_linear_classifier_is_enough(noisy, curved)
     )
     analysis = analyse(None, Given(X, y), positive=None)
     words = "\n".join(plain_words(analysis)["in_plain_words"])
-    assert (analysis.behind("boosted trees") is not None) is curved
+    assert (analysis.rival_ahead("boosted trees") is not None) is curved
     assert ("behind boosted trees in" in words) is curved
     assert (next_step(analysis).changes == {"kernel": "rbf"}) is curved
 
@@ -180,7 +180,7 @@ def test_training_rows_say_nothing_about_trees(noisy):
     analysis = analyse(
         None, Given(noisy[0][:60, :3], noisy[1][:60], test_size=0.0), positive=None
     )
-    assert analysis.trees is None and analysis.behind("LinearSVC") is None
+    assert analysis.trees is None and analysis.rival_ahead("LinearSVC") is None
 
 
 def test_progress_is_reported_in_order(report):
