@@ -12,15 +12,15 @@ from _common import report, short, table, use_threads
 
 from drsvm import WassersteinSVC
 from drsvm.compiled import small_interior_point as small_run
-from drsvm.defaults import one_vs_rest
-from drsvm.estimators import fit_data as fit_data
+from drsvm.defaults import fit_data
+from drsvm.estimators import checks
 from drsvm.solvers import loop
 from drsvm.solvers.interior_point import interior_point_solver as solver
 from drsvm.solvers.interior_point.state import InteriorPointState
 
 REPEATS = 50
 PARTS: list[tuple[str, Any, str]] = [
-    ("checks of rows and labels", one_vs_rest, "checked_rows"),
+    ("checks of rows and labels", checks, "checked_rows"),
     ("problem", fit_data.FitData, "problems"),
     ("start of the run", solver.InteriorPoint, "start"),
     ("steps", small_run, "run"),

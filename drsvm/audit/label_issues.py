@@ -16,12 +16,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.audit.label_scores import LabelIssues, issues_from
-from drsvm.defaults import out_of_fold
 from drsvm.defaults.binary_problems import NEGLIGIBLE
-from drsvm.defaults.one_vs_rest import ROWS, is_constant
-from drsvm.defaults.out_of_fold import N_FOLDS, Folds, Table, quietly
+from drsvm.defaults.folds import N_FOLDS, Folds, splits_for_all
+from drsvm.defaults.one_vs_rest import is_constant
+from drsvm.estimators.checks import ROWS
 from drsvm.estimators.clipped_scaler import ClippedScaler
 from drsvm.estimators.column_errors import naming_columns
+from drsvm.estimators.fold_decisions import (
+    Table,
+    decisions_in_folds,
+    decisions_of_fold,
+    quietly,
+)
 from drsvm.estimators.linear import WassersteinSVC
 from drsvm.problem.validation import as_rows, check_entries, check_that_labels_are_given
 from drsvm.utils.annotations import Labels, Matrix, Values
@@ -160,7 +166,7 @@ def find_label_issues(
         )
     # One or two classifiers judge every row in folds.
     judges = _judges(X, estimator, second_opinion, standardise)
-    folds = out_of_fold.splits_for_all(X, y, cv, random_state)
+    folds = splits_for_all(X, y, cv, random_state)
     report_fold = _FoldReport(len(judges) * len(folds), verbose, callback)
     table = Table(X, y, sample_weight, classes)
 
@@ -178,18 +184,14 @@ def find_label_issues(
         if counts_own:
             own = of_all_rows
     else:
-        in_folds = out_of_fold.decisions_in_folds(
-            first, table, folds, n_jobs, report_fold
-        )
+        in_folds = decisions_in_folds(first, table, folds, n_jobs, report_fold)
         if counts_own:
             all_rows = np.arange(len(y))
-            own = out_of_fold.decisions_of_fold(first, table, all_rows, all_rows)[0]
+            own = decisions_of_fold(first, table, all_rows, all_rows)[0]
     # The second opinion always judges fold by fold.
     decisions = [in_folds]
     for judge in judges[1:]:
-        decisions.append(
-            out_of_fold.decisions_in_folds(judge, table, folds, n_jobs, report_fold)
-        )
+        decisions.append(decisions_in_folds(judge, table, folds, n_jobs, report_fold))
     _warn_of_constant_folds(in_folds, folds)
     return issues_from(
         decisions, own, classes, given, sample_weight, index=index, library=library
@@ -246,12 +248,12 @@ class LabelJudge(WassersteinSVC):
     # Of the folds and of the classifier, in the order of the rows
     decisions: tuple[np.ndarray, np.ndarray] | None
 
-    def _unseen(self, data, solved, moves, time):
+    def _unseen_decisions(self, data, solved, goal, time):
         if self.cv is None:
             return
-        (problem,) = solved.posed.problems
+        (problem,) = solved.problems.given
         (result,) = solved.results
-        in_folds = data.unseen(solved, self.cv, time, out_of_fold=True).decisions[:, 0]
+        in_folds = data.out_of_fold(solved, self.cv, time).decisions[:, 0]
         own = problem.decision_values(result.weights, float(self.intercept_[0]))
         if problem.kept is None:
             order = slice(None)

@@ -16,8 +16,9 @@ from drsvm.audit.intervals import lead_in_auc
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import KernelChoice, Settings
 from drsvm.cli.training_rows import TrainTestRows
-from drsvm.defaults.out_of_fold import Folds, Table, decisions_of_fold, folds_by_content
+from drsvm.defaults.folds import Folds, folds_by_content
 from drsvm.defaults.roc_auc import auc_parts
+from drsvm.estimators.fold_decisions import Table, decisions_of_fold
 from drsvm.problem.sampling import draw_rows
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit

@@ -7,9 +7,8 @@ the rows of one class weigh as much as all others, and every class has its own c
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -66,31 +65,50 @@ def _without_far_columns(reformulation: Reformulation) -> Reformulation:
 
 @dataclass(frozen=True, eq=False)
 class BinaryProblems:
-    """One problem per class, or one for two classes, and each of them with rows relative to its centre."""
+    """The problems of a fit, as they are given and as they are solved."""
 
-    problems: list[Problem]
+    given: list[Problem]
+    """One problem per class, or one for two classes."""
+
     moved: list[Reformulation] | None = None
     """The problems relative to their centres.
 
     None: they are copied whenever they are needed, one at a time.
     """
 
+    rough_solutions: Sequence[Start] = ()
+    """What the rules have found on their way: a rough solution or None for each."""
+
     @classmethod
     def at_centre(
         cls, problems: list[Problem], *, in_span: bool = False
     ) -> "BinaryProblems":
-        """Move the rows of two classes once, those of several classes only if they are few; wide ones into their span.
+        """Move rows to their centre: those of two classes once, of several if they are few.
 
-        Only `auto` may choose other coordinates: `in_span`.
+        Parameters
+        ----------
+        problems : list of Problem
+            The problems.
+        in_span : bool
+            Whether wide rows may have coordinates in the span of the rows.
+
+        Returns
+        -------
+        BinaryProblems
+            The problems as they are given and as they are solved.
         """
-        is_wide = problems[0].n_rows < problems[0].n_features
-        narrow = is_wide and in_span and span_pays(problems[0])
-        entries = len(problems) * problems[0].n_rows * problems[0].n_features
+        first = problems[0]
+        is_wide = first.n_rows < first.n_features
+        narrow = is_wide and in_span and span_pays(first)
+        entries = len(problems) * first.n_rows * first.n_features
         if len(problems) > 1 and not (narrow and entries <= MAX_COPIED):
             return cls(problems)
-        moved = list(map(at_centre, problems))
-        if narrow:
-            moved = [in_span_of_rows(_without_far_columns(one)) for one in moved]
+        moved = []
+        for problem in problems:
+            centred = at_centre(problem)
+            if narrow:
+                centred = in_span_of_rows(_without_far_columns(centred))
+            moved.append(centred)
         return cls(problems, moved)
 
     @classmethod
@@ -98,10 +116,24 @@ class BinaryProblems:
         """Leave the rows where they are."""
         return cls(problems, [Unchanged(problem) for problem in problems])
 
+    @property
+    def radius(self) -> float:
+        """The radius of all problems."""
+        return self.given[0].radius
+
+    @property
+    def l2(self) -> float:
+        """The ridge of all problems."""
+        return self.given[0].l2
+
+    def starts(self) -> Sequence[Start]:
+        """Return a rough solution of each problem, None where there is none."""
+        return self.rough_solutions or [None] * len(self.given)
+
     def centred(self, index: int) -> Reformulation:
         """Return one of the problems relative to the centre of its rows."""
         if self.moved is None:
-            return at_centre(self.problems[index])
+            return at_centre(self.given[index])
         return self.moved[index]
 
     def with_regularisation(self, radius: float, l2: float) -> "BinaryProblems":
@@ -109,41 +141,27 @@ class BinaryProblems:
 
         Rows that have been moved are shared.
         """
-        problems = [
-            problem.with_regularisation(radius, l2) for problem in self.problems
-        ]
-        if self.moved is None:
-            return BinaryProblems(problems)
-        here = zip(self.problems, problems, self.moved, strict=True)
-        return BinaryProblems(
-            problems,
-            [
-                Unchanged(new)
-                if at.problem is old
-                else at.with_regularisation(radius, l2)
-                for old, new, at in here
-            ],
-        )
+        given = [problem.with_regularisation(radius, l2) for problem in self.given]
+        moved = None
+        if self.moved is not None:
+            moved = []
+            for old, new, at in zip(self.given, given, self.moved, strict=True):
+                if at.problem is old:
+                    moved.append(Unchanged(new))
+                else:
+                    moved.append(at.with_regularisation(radius, l2))
+        return replace(self, given=given, moved=moved)
 
-
-class Regularisation(NamedTuple):
-    """Radius and ridge of all problems, and a rough solution of each, or None where the rules have found none."""
-
-    radius: float
-    l2: float
-    solutions: Sequence[Start]
-
-    def times(self, radius: float, l2: float) -> "Regularisation":
-        """Return the ball with the radius and the ridge multiplied."""
-        return self._replace(radius=self.radius * radius, l2=self.l2 * l2)
+    def scaled(self, radius: float, l2: float) -> "BinaryProblems":
+        """Return the problems with radius and ridge multiplied."""
+        return self.with_regularisation(self.radius * radius, self.l2 * l2)
 
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The problems of a fit with their ball, and their results."""
+    """The problems of a fit, with radius and ridge, and their results."""
 
-    posed: BinaryProblems
-    ball: Regularisation
+    problems: BinaryProblems
     results: list[Result]
 
     @cached_property
@@ -154,23 +172,19 @@ class Solved:
     @cached_property
     def decisions(self) -> list[Decisions]:
         """The range of the decision values of each classifier over the training rows."""
-        pairs = zip(self.posed.problems, self.results, strict=True)
-        return [
-            range_of_decisions(problem, result.weights, result.intercept)
-            for problem, result in pairs
-        ]
+        ranges = []
+        for problem, result in zip(self.problems.given, self.results, strict=True):
+            ranges.append(range_of_decisions(problem, result.weights, result.intercept))
+        return ranges
 
     @property
     def are_constant(self) -> bool:
         """Whether the decisions of every classifier are constant."""
-        return (
-            max([values.highest - values.lowest for values in self.decisions])
-            <= NEGLIGIBLE
-        )
+        widest = max([values.highest - values.lowest for values in self.decisions])
+        return widest <= NEGLIGIBLE
 
     @property
     def cut_short(self) -> bool:
         """Whether a run has ended without what it should have done."""
-        return not {Status.INTERRUPTED, Status.LOST}.isdisjoint(
-            [result.status for result in self.results]
-        )
+        statuses = {result.status for result in self.results}
+        return Status.INTERRUPTED in statuses or Status.LOST in statuses

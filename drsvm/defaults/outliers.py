@@ -1,57 +1,74 @@
 """Gross errors: cells more than FAR deviations away from the others of their column, which can hardly be meant."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
-from drsvm.defaults.prices import feature_costs
 from drsvm.problem.memory_rows import must_stay
 from drsvm.problem.validation import check_entries
-from drsvm.utils.annotations import Matrix
+from drsvm.utils.annotations import Matrix, Values
 from drsvm.utils.user_warnings import warn_user
-
-if TYPE_CHECKING:
-    from drsvm.defaults.prices import Priced
 
 # The robust deviation comes from the range without this share of the cells at either
 # end: they may be wrong
 TAIL = 0.1
 # That range of a normal distribution, in standard deviations
 NORMAL_RANGE = float(norm.isf(TAIL) - norm.ppf(TAIL))
-# Numbers, scores and shares of rows that differ by this share are equal: doubles add up
-# to no less
+# Shares of rows that differ by this are equal: doubles add up to no less
 ROUNDING = 1e-12
 # Deviations of a gross error; most of those in benchmarks/gross_errors.py are at 100 or
 # more
 FAR = 50.0
-# So many describe a column; up to as many, every row is judged by a classifier of other
-# rows
-FEW_ROWS = 5000
-MAX_NAMED = 5  # rows or classes that a warning names, to stay short
+# This number of rows describes a column
+SAMPLE_ROWS = 5000
+MAX_NAMED = 5  # rows or columns that a warning names, to stay short
 
 
-@np.errstate(
-    over="ignore", invalid="ignore"
-)  # numbers whose squares are too large are refused elsewhere
-def far_columns(
-    X: Matrix, weights=None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray]:
-    """Return columns of dense rows in memory with gross errors, their middles and deviations, and what else is spread.
+class FarColumns(NamedTuple):
+    """Columns with gross errors."""
 
-    The last entry is the mean absolute deviation of every column.
+    places: np.ndarray
+    middles: np.ndarray
+    deviations: np.ndarray
+    """Robust standard deviations of these columns."""
+
+    spread_share: float
+    """What is spread without gross errors, as a share of what is spread with them."""
+
+    sizes: np.ndarray
+    """Mean absolute deviations of all columns; empty if the rows were not looked at."""
+
+
+# Numbers whose squares are too large are refused elsewhere.
+@np.errstate(over="ignore", invalid="ignore")
+def far_columns(X: Matrix, weights: Values = None) -> FarColumns:
+    """Return the columns of dense rows in memory that have gross errors.
 
     A deviation is the range from the 10th to the 90th percentile, over that of a
-    standard normal variable; columns where it is 0, such as rare indicators, are left
+    standard normal variable. Columns where it is 0, such as rare indicators, are left
     alone, and to save time those whose cells are all within 1 / TAIL mean absolute
-    deviations, as if one in twenty is wrong. What is spread without gross errors is a
-    share of what is spread with them, and the geometric mean over the columns: the
-    worst one does not decide.
+    deviations, as if one in twenty is wrong. The share of the spread is the geometric
+    mean over the columns: the worst one does not decide.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows; any other matrix has no such columns.
+    weights : array of shape (n,), optional
+        Their weights.
+
+    Returns
+    -------
+    FarColumns
+        The columns.
     """
-    nothing = np.array([], dtype=int), np.array([]), np.array([]), 1.0
+    nothing = np.array([])
+    none = FarColumns(np.array([], dtype=int), nothing, nothing, 1.0, nothing)
     if not isinstance(X, np.ndarray) or must_stay(X):
-        return *nothing, np.array([])
-    step = max(1, len(X) // FEW_ROWS)
+        return none
+    step = max(1, len(X) // SAMPLE_ROWS)
     low = X.min(axis=0)
     high = X.max(axis=0)
     few = X[::step]
@@ -65,109 +82,130 @@ def far_columns(
     sizes = shares @ np.abs(few - means)
     suspect = TAIL * np.maximum(high - means, means - low) > sizes
     if not suspect.any():
-        return *nothing, sizes
-    # Or the percentiles are equal
-    common = np.minimum(shares @ (few > low), shares @ (few < high)) >= TAIL - ROUNDING
-    places = np.flatnonzero(suspect & common)
+        return none._replace(sizes=sizes)
+    # Otherwise the percentiles are equal.
+    above = shares @ (few > low)
+    below = shares @ (few < high)
+    varies = np.minimum(above, below) >= TAIL - ROUNDING
+    places = np.flatnonzero(suspect & varies)
     first, middles, last = quantiles(few[:, places], shares)
     deviations = (last - first) / NORMAL_RANGE
-    common[places[deviations == 0.0]] = False
-    far = common[places] & (
-        np.maximum(high[places] - middles, middles - low[places]) > FAR * deviations
-    )
+    varies[places[deviations == 0.0]] = False
+    farthest = np.maximum(high[places] - middles, middles - low[places])
+    far = varies[places] & (farthest > FAR * deviations)
     places = places[far]
     middles = middles[far]
     deviations = deviations[far]
     distances = np.abs(few[:, places] - middles)
     near = np.where(distances <= FAR * deviations, distances, 0.0)
     ratios = np.sqrt((shares @ near**2) / (shares @ distances**2))
-    return (
-        places,
-        middles,
-        deviations,
-        float(np.prod(ratios ** (1.0 / max(1, common.sum())))),
-        sizes,
-    )
+    spread_share = float(np.prod(ratios ** (1.0 / max(1, varies.sum()))))
+    return FarColumns(places, middles, deviations, spread_share, sizes)
 
 
-def warn_of_far_cells(X: Matrix, weights, estimator: "Priced") -> float:
-    """Name rows with gross errors, or columns on another scale.
+def warn_of_far_cells(
+    X: Matrix,
+    weights: Values,
+    *,
+    names: Sequence[str] | None,
+    costs: np.ndarray | None,
+    classifier: str,
+) -> float:
+    """Warn of rows with gross errors, or of columns on another scale.
 
-    Return what else is spread (see `far_columns`).
+    Parameters
+    ----------
+    X, weights : array of shape (n, d), array of shape (n,) or None
+        The rows and their weights.
+    names : sequence of str, optional
+        The names of the columns.
+    costs : array of shape (d,), optional
+        The costs of shifts of the columns, which change their scales.
+    classifier : str
+        The name of the classifier, for the remedy.
+
+    Returns
+    -------
+    float
+        The share of the spread that is not due to gross errors.
     """
-    names = getattr(estimator, "feature_names_in_", None)
-    places, middles, deviations, share, sizes = far_columns(X, weights)
-    if not len(places):
-        if len(sizes):  # the columns are here
-            if estimator.feature_cost is None:
-                costs = None
-            else:
-                costs = feature_costs(estimator)
-            if costs is None:
-                sizes = sizes
-            else:
-                sizes = sizes * np.where(np.isinf(costs), 0.0, costs)
-            if sizes.max() > 2.0 * FAR * sizes.min():
-                _warn_of_scales(X, sizes, names, type(estimator).__name__)
-        return share
-    distances = (
-        np.abs(X[:, places] - middles)
-        / deviations
-        * (1.0 if weights is None else weights[:, None] > 0.0)
-    )
+    far = far_columns(X, weights)
+    if len(far.places):
+        _warn_of_far_rows(X, weights, far, names)
+    elif len(far.sizes):
+        sizes = far.sizes
+        if costs is not None:
+            sizes = sizes * np.where(np.isinf(costs), 0.0, costs)
+        if sizes.max() > 2.0 * FAR * sizes.min():
+            _warn_of_scales(X, sizes, names, classifier)
+    return far.spread_share
+
+
+def _warn_of_far_rows(
+    X: np.ndarray, weights: Values, far: FarColumns, names: Sequence[str] | None
+) -> None:
+    distances = np.abs(X[:, far.places] - far.middles) / far.deviations
+    if weights is not None:
+        distances *= weights[:, None] > 0.0
     rows = np.flatnonzero(distances.max(axis=1) > FAR)
-    (row, worst) = divmod(distances.argmax(), len(places))
-    named = ", ".join(map(str, rows[:MAX_NAMED])) + (
-        ", ..." if len(rows) > MAX_NAMED else ""
+    if not len(rows):  # those that are far have no weight
+        return
+    row, worst = divmod(distances.argmax(), len(far.places))
+    column = far.places[worst]
+    cell = X[row, column]
+    warn_user(
+        f"Far-off rows: {len(rows)} of {len(X)} rows ({_listed(rows, None)}) are more "
+        f"than {FAR:g} deviations from the others, such as row {row} with {cell:.4g} "
+        f"in column {_name(column, names)}, {distances.max():.2g} deviations. They may "
+        "outweigh all others: put ClippedScaler() in front of the classifier, or "
+        "correct the rows."
     )
+
+
+def _name(column: int, names: Sequence[str] | None) -> str:
     if names is None:
-        column = places[worst]
-    else:
-        column = repr(names[places[worst]])
-    text = (
-        f"Far-off rows: {len(rows)} of {len(X)} rows ({named}) are more than {FAR:g} deviations from the others, such "
-        f"as row {row} with {X[row, places[worst]]:.4g} in column {column}, {distances.max():.2g} deviations. They may "
-        "outweigh all others: put ClippedScaler() in front of the classifier, or correct the rows."
-    )
-    if len(rows):  # otherwise they have no weight
-        warn_user(text)
-    return share
+        return str(column)
+    return repr(names[column])
 
 
-def _warn_of_scales(X: np.ndarray, sizes: np.ndarray, names, classifier: str) -> None:
-    """Name columns that are spread so much wider than a quarter of the others, or more, that they may hide them.
+def _listed(places: Sequence[int] | np.ndarray, names: Sequence[str] | None) -> str:
+    """Return the names of the first of some rows or columns."""
+    named = [_name(place, names) for place in places[:MAX_NAMED]]
+    if len(places) > MAX_NAMED:
+        named.append("...")
+    return ", ".join(named)
 
-    Few columns may be tiny, such as the last principal components or pixels at an edge.
-    Constant and 0/1 columns aside.
+
+def _warn_of_scales(
+    X: np.ndarray, sizes: np.ndarray, names: Sequence[str] | None, classifier: str
+) -> None:
+    """Name columns that are spread so much wider than others that they may hide them.
+
+    The others are a quarter of the columns, or more: few columns may be tiny, such as
+    the last principal components or pixels at an edge. Constant and 0/1 columns do not
+    count.
     """
     check_entries(X)  # which may be too large for anything
-    several = ((X.min(axis=0) < X) & (X.max(axis=0) > X)).any(axis=0)
-    least = ROUNDING * sizes.max()  # a constant column is not quite so behind a scaler
-    order = [
-        place
-        for place in np.argsort(-sizes).tolist()
-        if several[place] and sizes[place] > least
-    ]
-    if order:
-        usual = order[len(order) - 1 - (len(order) - 1) // 4]
-    else:
-        usual = 0
-    wide = sorted(place for place in order if sizes[place] > 2.0 * FAR * sizes[usual])
-    if not wide:
+    has_several_values = ((X.min(axis=0) < X) & (X.max(axis=0) > X)).any(axis=0)
+    # A constant column is not quite so behind a scaler.
+    varies = sizes > ROUNDING * sizes.max()
+    order = np.argsort(-sizes)
+    order = order[(has_several_values & varies)[order]]
+    if not len(order):
         return
-    named = [
-        str(place) if names is None else repr(names[place])
-        for place in wide[:MAX_NAMED]
-    ]
-    named += ["..."] if len(wide) > MAX_NAMED else []
+    last = len(order) - 1
+    usual = sizes[order[last - last // 4]]
+    wide = np.sort(order[sizes[order] > 2.0 * FAR * usual])
+    if not len(wide):
+        return
     if len(wide) > 1:
-        who = f"columns {', '.join(named)} vary up to"
+        who = f"columns {_listed(wide, names)} vary up to"
     else:
-        who = f"column {named[0]} varies"
+        who = f"column {_listed(wide, names)} varies"
     warn_user(
-        f"Different scales: {who} {sizes[order[0]] / sizes[usual]:,.0f} times as much as others, which hardly count "
-        "then, because shifts and distances are measured in the units of the columns: use "
-        f"make_pipeline(ClippedScaler(), {classifier}())."
+        f"Different scales: {who} {sizes[order[0]] / usual:,.0f} times as much as "
+        "others, which hardly count then, because shifts and distances are measured in "
+        f"the units of the columns: use make_pipeline(ClippedScaler(), {classifier}())."
     )
 
 
@@ -177,24 +215,32 @@ def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
     Where a range of values qualifies, it is their middle: negative columns have
     negative quantiles, and weights count as copies. With weights, numpy's quantiles
     take the lower end, which rounding may move, one column at a time.
+
+    Parameters
+    ----------
+    cells : array of shape (n, d)
+        The columns; NaN is an empty cell.
+    weights : array of shape (n,)
+        Their weights.
+
+    Returns
+    -------
+    array of shape (3, d)
+        The percentiles; 0 for an empty column.
     """
     n = len(cells)
-    empty = np.isnan(cells)
-    if (weights == weights[0]).all() and not empty.any():
+    if (weights == weights[0]).all() and not np.isnan(cells).any():
         ordered = np.sort(cells, axis=0)
         masses = np.arange(1.0, n + 1.0)[:, None]
     else:
         order = np.argsort(cells, axis=0)  # empty cells last
         ordered = np.take_along_axis(cells, order, 0)
         masses = np.cumsum(np.where(np.isnan(ordered), 0.0, weights[order]), axis=0)
-    goals = [
-        (share + near) * masses[-1]
-        for share in (TAIL, 0.5, 1.0 - TAIL)
-        for near in (-ROUNDING, ROUNDING)
-    ]
-    places = [
-        np.broadcast_to((masses < goal).sum(axis=0), cells.shape[1:]) for goal in goals
-    ]
-    found = np.take_along_axis(ordered, np.minimum(places, n - 1), 0)
-    # NaN: the column is empty
-    return np.nan_to_num(0.5 * found[::2] + 0.5 * found[1::2])
+    ends = []
+    for share in (TAIL, 0.5, 1.0 - TAIL):
+        # The lower and the upper end of the values that qualify
+        for nearby in (share - ROUNDING, share + ROUNDING):
+            place = (masses < nearby * masses[-1]).sum(axis=0)
+            place = np.minimum(np.broadcast_to(place, cells.shape[1:]), n - 1)
+            ends.append(np.take_along_axis(ordered, place[None], 0)[0])
+    return np.nan_to_num(0.5 * np.array(ends[::2]) + 0.5 * np.array(ends[1::2]))

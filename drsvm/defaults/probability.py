@@ -17,21 +17,21 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, logit
 
 from drsvm.defaults.one_vs_rest import is_constant
-from drsvm.defaults.out_of_fold import MANY_ROWS, OutOfFoldDecisions
+from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 
 # Of the slope, where the sigmoid and the decision disagree: ranks are those of the
 # decisions
 LEANING = 0.05
 # By which the predicted class is ahead, in log-odds
 DECIDED = float(np.sqrt(np.finfo(np.float64).eps))
+# More rows are not needed for a sigmoid
+MAX_ROWS = 20_000
 
 
 def check_calibration(calibration) -> None:
     """Raise an error unless there is such a kind of calibration."""
-    if not (
-        calibration is None
-        or (isinstance(calibration, str) and calibration == "sigmoid")
-    ):
+    is_sigmoid = isinstance(calibration, str) and calibration == "sigmoid"
+    if calibration is not None and not is_sigmoid:
         raise ValueError(
             f"calibration must be None or 'sigmoid', got calibration={calibration!r}."
         )
@@ -77,35 +77,47 @@ def decision_at(odds: float, slope: float, offset: float) -> float:
 
 
 def fitted_sigmoids(judged: OutOfFoldDecisions, n_classes: int) -> np.ndarray:
-    """Return slopes and offsets, of shape (1 or n_classes, 2).
-
-    Slope 0 with the shares of the classes if none fits.
+    """Return slope and offset of the sigmoid of every decision.
 
     The labels are smoothed as by Platt, which keeps the slope finite where the
     decisions separate the classes.
+
+    Parameters
+    ----------
+    judged : OutOfFoldDecisions
+        The decisions.
+    n_classes : int
+        The number of classes.
+
+    Returns
+    -------
+    array of shape (1 or n_classes, 2)
+        Slopes and offsets. Where no sigmoid fits, slopes are 0 and probabilities the
+        shares of the classes.
+
+    References
+    ----------
+    Platt, "Probabilistic outputs for support vector machines", 1999.
     """
-    if len(judged.labels) > MANY_ROWS:
-        chosen = np.random.default_rng(0).choice(
-            len(judged.labels), MANY_ROWS, replace=False
-        )
+    if len(judged.labels) > MAX_ROWS:
+        random = np.random.default_rng(0)
+        chosen = random.choice(len(judged.labels), MAX_ROWS, replace=False)
         judged = OutOfFoldDecisions(*(values[chosen] for values in judged))
-    of_class = np.bincount(judged.labels, judged.counts, minlength=n_classes)
+    labels = judged.labels
+    n_columns = judged.decisions.shape[1]
+    of_class = np.bincount(labels, judged.counts, minlength=n_classes)
     right = (of_class + 1.0) / (of_class + 2.0)
-    targets = np.repeat(
-        ((1.0 - right) / (n_classes - 1))[judged.labels, None], n_classes, axis=1
-    )
-    targets[np.arange(len(targets)), judged.labels] = right[judged.labels]
+    wrong = (1.0 - right) / (n_classes - 1)
+    targets = np.repeat(wrong[labels, None], n_classes, axis=1)
+    targets[np.arange(len(targets)), labels] = right[labels]
     targets *= judged.counts[:, None]
-    if is_constant(judged.decisions):
-        fitted = None
-    else:
+    if not is_constant(judged.decisions):
         fitted = _slope_and_offset(judged, targets)
-    if fitted is not None:
-        return np.tile(fitted, (judged.decisions.shape[1], 1))
+        if fitted is not None:
+            return np.tile(fitted, (n_columns, 1))
     shares = targets.sum(axis=0) / targets.sum()
-    return np.column_stack([np.zeros(n_classes), logit(shares)])[
-        -judged.decisions.shape[1] :
-    ]
+    constant = np.column_stack([np.zeros(n_classes), logit(shares)])
+    return constant[-n_columns:]
 
 
 def _slope_and_offset(
@@ -115,14 +127,10 @@ def _slope_and_offset(
 
     None: the slope would not be positive.
     """
-    mean = float(np.average(judged.decisions, axis=0, weights=judged.counts).mean())
-    scale = float(
-        np.sqrt(
-            np.average(
-                (judged.decisions - mean) ** 2, axis=0, weights=judged.counts
-            ).mean()
-        )
-    )
+    counts = judged.counts
+    mean = float(np.average(judged.decisions, axis=0, weights=counts).mean())
+    squares = (judged.decisions - mean) ** 2
+    scale = float(np.sqrt(np.average(squares, axis=0, weights=counts).mean()))
     values = (judged.decisions - mean) / scale
     targets = targets / targets.sum()
     masses = targets.sum(axis=1, keepdims=True)
@@ -135,14 +143,17 @@ def _slope_and_offset(
         else:
             logs = log_softmax(log_expit(odds), axis=1)
             by_odds = (np.exp(logs) * masses - targets) * expit(-odds)
-        return -float((targets * logs).sum()), np.array(
-            [(by_odds * values).sum(), by_odds.sum()]
-        )
+        loss = -float((targets * logs).sum())
+        return loss, np.array([(by_odds * values).sum(), by_odds.sum()])
 
-    exactly = {"ftol": 0.0, "gtol": 1e-11}
-    slope, offset = minimize(
-        loss_and_gradient, [1.0, 0.0], jac=True, method="L-BFGS-B", options=exactly
-    ).x.tolist()
-    if slope > 0.0:
-        return (slope / scale, offset - slope * mean / scale)
-    return None
+    found = minimize(
+        loss_and_gradient,
+        [1.0, 0.0],
+        jac=True,
+        method="L-BFGS-B",
+        options={"ftol": 0.0, "gtol": 1e-11},
+    )
+    slope, offset = found.x.tolist()
+    if slope <= 0.0:
+        return None
+    return slope / scale, offset - slope * mean / scale

@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.defaults.binary_problems import MAX_COPIED
-from drsvm.defaults.outliers import ROUNDING
 from drsvm.problem.kernel_functions import squared_norms
 from drsvm.problem.memory_rows import scaled_columns
 from drsvm.problem.problem import Problem, check_problem
@@ -44,6 +43,8 @@ from drsvm.utils.annotations import Values
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import part
 
+# Of a sum of squares: a variance that is smaller is a rounding error
+ROUNDING = 1e-12
 # that rules and evidence need for a sample, where fewer prove little and more cost much
 MIN_ROWS = 60
 MAX_ROWS = 1500

@@ -14,10 +14,15 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from drsvm.defaults.binary_problems import BinaryProblems, Regularisation
-from drsvm.defaults.out_of_fold import InFolds, folds_by_content, labels_of
+from drsvm.defaults.binary_problems import BinaryProblems
+from drsvm.defaults.folds import folds_by_content
+from drsvm.defaults.out_of_fold import (
+    decisions_of_folds,
+    labels_of,
+    problems_of_folds,
+)
 from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
-from drsvm.estimators.scores import auc_parts, errors_ahead
+from drsvm.defaults.roc_auc import auc_parts, errors_ahead
 from drsvm.problem.problem import Problem
 from drsvm.problem.sampling import draw_rows, to_host
 from drsvm.solvers.interior_point.small import MAX_ENTRIES, MAX_FEATURES, is_small
@@ -29,44 +34,62 @@ from drsvm.utils.clock import TimeLimit
 # candidates are tried
 EVIDENCE = 2.0
 # Of the radius, the first of which decides on the others; the ridge has their squares
-SHARES = (
-    0.1,
-    0.3,
-    0.03,
-)
+SHARES = (0.1, 0.3, 0.03)
 FOLDS = 3  # with five, first candidates are left more often, and accuracy is the same
 # Of decisions, in units of their deviations: further ones depend on the order of sums
 DIGITS = 6
 
 T = TypeVar("T")
+# Decisions about rows as a function of radius and ridge; None: there was no time
+DecisionsAt = Callable[[float, float], np.ndarray | None]
 
 
 class EvaluationRows(NamedTuple):
-    """Rows that candidates rank: their problems, the folds in which they are left out, and what they count."""
+    """Rows that candidates rank."""
 
     problems: list[Problem]
     folds: np.ndarray
+    """The fold in which each row is left out."""
+
     labels: np.ndarray
     counts: np.ndarray
-    total: float  # the number of rows that they are drawn from
+    """How many rows each of them is."""
+
+    total: float
+    """The number of rows that they are drawn from."""
 
     @classmethod
     def of(
         cls,
-        original: list[Problem],
+        given: list[Problem],
         moved: list[Problem],
         counts: np.ndarray,
         total: float,
     ) -> "EvaluationRows":
-        """Form folds by the contents of the rows as they were given, which may be in other coordinates by now."""
-        labels = labels_of(original)
-        return cls(
-            moved,
-            folds_by_content(original[0], labels, counts, FOLDS),
-            labels,
-            counts,
-            total,
-        )
+        """Form folds by the contents of the rows as they were given.
+
+        The problems that are solved may be in other coordinates.
+        """
+        labels = labels_of(given)
+        folds = folds_by_content(given[0], labels, counts, FOLDS)
+        return cls(moved, folds, labels, counts, total)
+
+    def decisions(self, time: TimeLimit) -> DecisionsAt:
+        """Return the decisions by classifiers of other folds, as a function."""
+        n_rows = len(self.folds)
+        folds_of_problems = []
+        for problem in self.problems:
+            folds_of_problems.append(problems_of_folds(problem, self.folds, None, time))
+
+        def decisions(radius: float, l2: float) -> np.ndarray | None:
+            if time.over:
+                return None
+            columns = []
+            for parts in folds_of_problems:
+                columns.append(decisions_of_folds(parts, radius, l2, n_rows, time))
+            return np.column_stack(columns)
+
+        return decisions
 
 
 def best_if_significant(
@@ -74,135 +97,162 @@ def best_if_significant(
     decisions: Callable[[T], np.ndarray | None],
     judged: EvaluationRows,
 ) -> T:
-    """Return the only candidate of the first stage, or the best of those by which rows are ranked clearly better.
+    """Return the first candidate, or the best of those that rank rows clearly better.
 
-    `decisions(candidate)` are those of classifiers that have not seen the rows, a
-    column for every problem; None: there was no time. A stage is tried only if a
-    candidate of the one before is ahead by half of the EVIDENCE.
+    Parameters
+    ----------
+    stages : sequence of sequences
+        The candidates. The first stage has one. A stage is tried only if a candidate of
+        the one before is ahead by half of the EVIDENCE.
+    decisions : callable
+        Returns the decisions with a candidate of classifiers that have not seen the
+        rows, a column for every problem; None: there was no time.
+    judged : EvaluationRows
+        The rows.
+
+    Returns
+    -------
+    object
+        A candidate.
     """
-    first = best = stages[0][0]
-    held = _parts(decisions(first), judged)
+    first = stages[0][0]
+    best = first
+    of_first = _parts(decisions(first), judged)
     highest = -math.inf
     go_on = True
     for stage in stages[1:]:
-        if held is None or not go_on:
+        if of_first is None or not go_on:
             break
         go_on = False
         for candidate in stage:
             parts = _parts(decisions(candidate), judged)
             if parts is None:
                 return best
-            lead = errors_ahead(parts, held, judged.labels, judged.counts)
+            lead = errors_ahead(parts, of_first, judged.labels, judged.counts)
             go_on |= lead > EVIDENCE / 2
-            if lead > EVIDENCE and judged.counts @ parts > highest:
+            auc = float(judged.counts @ parts)
+            if lead > EVIDENCE and auc > highest:
                 best = candidate
-                highest = float(judged.counts @ parts)
+                highest = auc
     return best
 
 
 def _parts(decisions: np.ndarray | None, judged: EvaluationRows) -> np.ndarray | None:
-    """Return the contributions of the rows to the ROC AUC.
-
-    None if some are not judged.
-    """
+    """Return the contributions of the rows to the ROC AUC, None if some are undecided."""
     if decisions is None or np.isnan(decisions).any():
         return None
     deviations = decisions.std(axis=0)
-    rounded = np.round(decisions / np.where(deviations > 0.0, deviations, 1.0), DIGITS)
-    return auc_parts(
-        rounded if rounded.shape[1] > 1 else rounded[:, 0], judged.labels, judged.counts
-    )
+    units = np.where(deviations > 0.0, deviations, 1.0)
+    rounded = np.round(decisions / units, DIGITS)
+    if rounded.shape[1] == 1:
+        rounded = rounded[:, 0]
+    return auc_parts(rounded, judged.labels, judged.counts)
 
 
-def in_folds(
-    judged: EvaluationRows, time: TimeLimit
-) -> Callable[[float, float], np.ndarray | None]:
-    """Return a function of radius and ridge: the decisions about all rows by classifiers of other folds."""
-    parts = [InFolds(problem, judged.folds, None, time) for problem in judged.problems]
-
-    def decisions(radius: float, l2: float) -> np.ndarray | None:
-        if time.over:
-            return None
-        return np.column_stack([part.decisions(radius, l2, time) for part in parts])
-
-    return decisions
-
-
-def ball_by_evidence(
-    ball: Regularisation,
+def scaled_by_folds(
+    problems: BinaryProblems,
     judged: EvaluationRows,
-    shrinks: tuple[bool, bool],
+    may_shrink: tuple[bool, bool],
     time: TimeLimit,
-) -> Regularisation:
-    """Return the ball of the rules, or a share of it by which rows are ranked clearly better.
+) -> BinaryProblems:
+    """Return the problems with a share of radius and ridge, if it ranks rows clearly better.
 
-    `shrinks` is whether the radius does, and the ridge. For the rows that are judged,
-    if they are not all of them, the ball of the rules is as much larger as chance
-    effects are.
+    Parameters
+    ----------
+    problems : BinaryProblems
+        The problems with the radius and the ridge of the rules.
+    judged : EvaluationRows
+        The rows that are ranked.
+    may_shrink : tuple of bool
+        Whether the radius may shrink, and whether the ridge may.
+    time : TimeLimit
+        Limits the fits in the folds.
+
+    Returns
+    -------
+    BinaryProblems
+        The problems.
     """
+    # Chance effects are larger among few rows, and so are radius and ridge.
     more = math.sqrt(judged.total / float(judged.counts.sum()))
-    here = ball.times(*shares_of_ball(more, shrinks))
-    decisions = in_folds(judged, time)
-    stages = [
-        [shares_of_ball(share, shrinks) for share in stage]
-        for stage in ([1.0], SHARES[:1], SHARES[1:])
-    ]
-    best = best_if_significant(
-        stages, lambda shares: decisions(*here.times(*shares)[:2]), judged
-    )
-    return ball.times(*best)
+    more_radius, more_l2 = shares_of_both(more, may_shrink)
+    radius = problems.radius * more_radius
+    l2 = problems.l2 * more_l2
+    decisions_at = judged.decisions(time)
+
+    def decisions(shares: tuple[float, float]) -> np.ndarray | None:
+        return decisions_at(radius * shares[0], l2 * shares[1])
+
+    stages = []
+    for shares in ([1.0], SHARES[:1], SHARES[1:]):
+        stages.append([shares_of_both(share, may_shrink) for share in shares])
+    best = best_if_significant(stages, decisions, judged)
+    return problems.scaled(*best)
 
 
-def shares_of_ball(share: float, shrinks: tuple[bool, bool]) -> tuple[float, float]:
-    """Return by what radius and ridge are multiplied, if they are automatic: the ridge by the square of the share."""
-    return share if shrinks[0] else 1.0, share**2 if shrinks[1] else 1.0
+def shares_of_both(share: float, may_shrink: tuple[bool, bool]) -> tuple[float, float]:
+    """Return by what radius and ridge are multiplied: the ridge by the square."""
+    radius, l2 = may_shrink
+    return share if radius else 1.0, share**2 if l2 else 1.0
 
 
 def rows_to_judge(
-    posed: BinaryProblems, counts: np.ndarray | None
+    problems: BinaryProblems, counts: np.ndarray | None
 ) -> EvaluationRows | None:
-    """Return rows, drawn by their contents if there are many, in memory.
+    """Return rows to compare candidates by, in memory.
 
-    None if there are too few, or too large ones.
+    Parameters
+    ----------
+    problems : BinaryProblems
+        The problems of a fit.
+    counts : array, optional
+        How many rows each given row is; by default one.
 
-    `counts` are the numbers of rows that each of them stands for.
+    Returns
+    -------
+    EvaluationRows or None
+        The rows, drawn by their contents if there are many. None if they are too few,
+        or too large.
     """
-    first = posed.problems[0]
-    n = posed.problems[0].n_rows
-    total = n if counts is None else float(counts.sum())
+    first = problems.given[0]
+    n = first.n_rows
+    if counts is None:
+        total = n
+        counts = np.ones(n)
+    else:
+        total = float(counts.sum())
+        if first.kept is not None:
+            counts = counts[first.kept]
     if total < MIN_ROWS:
         return None
-    if counts is None:
-        counted = np.ones(n)
-    elif first.kept is None:
-        counted = counts
-    else:
-        counted = counts[first.kept]
-    if posed.moved is None:
+    if problems.moved is None:
         rows = first.rows
     else:
-        rows = posed.moved[0].problem.rows
-    wide = rows.shape[1] > MAX_FEATURES
-    if wide:
+        rows = problems.moved[0].problem.rows
+    is_wide = rows.shape[1] > MAX_FEATURES
+    if is_wide:
         size = MAX_FEATURES
     else:
         size = min(MAX_ROWS, int(MAX_ENTRIES * n / max(rows.stored, 1)))
     drawn = np.arange(n)
     if n > size:
         drawn = draw_rows(first, size)
-        # Equal rows are drawn together
-        drawn = drawn[np.linspace(0, len(drawn) - 1, min(size, len(drawn)), dtype=int)]
+        # Equal rows are drawn together, which may be too many.
+        some = np.linspace(0, len(drawn) - 1, min(size, len(drawn)), dtype=int)
+        drawn = drawn[some]
 
-    def judged(problem: Problem) -> Problem:
+    def of_drawn(problem: Problem) -> Problem:
         if n > size:
             problem = problem.subset(drawn)
         return to_host(problem, math.inf)
 
-    original = [judged(problem) for problem in posed.problems]
-    # A copy for each class, in turn
-    moved = [judged(posed.centred(index).problem) for index in range(len(original))]
-    if wide:  # few rows span few directions
-        moved = [in_span_of_rows(Unchanged(problem)).problem for problem in moved]
-    if is_small(moved[0]):
-        return EvaluationRows.of(original, moved, counted[drawn], total)
-    return None
+    given = [of_drawn(problem) for problem in problems.given]
+    moved = []
+    for index in range(len(given)):  # a copy for each class, in turn
+        problem = of_drawn(problems.centred(index).problem)
+        if is_wide:  # few rows span few directions
+            problem = in_span_of_rows(Unchanged(problem)).problem
+        moved.append(problem)
+    if not is_small(moved[0]):
+        return None
+    return EvaluationRows.of(given, moved, counts[drawn], total)

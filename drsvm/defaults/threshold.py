@@ -15,23 +15,13 @@ the more often it is predicted.
 import math
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
-from sklearn.exceptions import ConvergenceWarning
 
-from drsvm.defaults.binary_problems import Solved
 from drsvm.defaults.out_of_fold import OutOfFoldDecisions
-from drsvm.defaults.outliers import ROUNDING
-from drsvm.defaults.probability import fitted_sigmoids
 from drsvm.problem.validation import check_number
-from drsvm.utils.clock import TimeLimit
-from drsvm.utils.messages import Message, Parameter
-from drsvm.utils.user_warnings import warn_user
-
-if TYPE_CHECKING:
-    from drsvm.estimators.fit_data import FitData
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
 # Of the standard error of the lowest cost; fixed on the data sets on which the study
@@ -41,6 +31,9 @@ MIN_PREDICTED = 0.5  # share of the rarer class for which it is predicted at lea
 # Share of all rows that is enough; without it, w1a with wrong labels loses 8 points of
 # accuracy
 NEARLY_NONE = 0.02
+
+# Masses and costs that differ by this share are equal: doubles add up to no less
+ROUNDING = 1e-12
 
 # One of GOALS, or what it costs to miss a row of each of the two classes
 Goal = str | tuple[float, ...]
@@ -53,17 +46,17 @@ def goal_of(
     if isinstance(threshold, str) and threshold in GOALS:
         return threshold
     if not isinstance(threshold, Mapping):
-        costs = (
-            "a dict with the cost of missing each class, such as {'no': 1, 'yes': 10}"
-        )
         raise ValueError(
-            f"threshold must be {', '.join(map(repr, GOALS))} or {costs}, got threshold={threshold!r}."
+            f"threshold must be {', '.join(map(repr, GOALS))} or a dict with the cost "
+            "of missing each class, such as {'no': 1, 'yes': 10}, got "
+            f"threshold={threshold!r}."
         )
     given = f"threshold={dict(threshold)!r}"
     labels = classes.tolist()
     if len(labels) != 2 or set(threshold) != set(labels):
         raise ValueError(
-            f"{given}: give a cost for each of the two classes of y, {labels!r}; for more, leave it out."
+            f"{given}: give a cost for each of the two classes of y, {labels!r}; for "
+            "more, leave it out."
         )
     costs = [
         check_number(threshold[label], f"threshold[{label!r}]") for label in labels
@@ -72,31 +65,10 @@ def goal_of(
         raise ValueError(f"{given}: one of the costs must be above 0.")
     if not fit_intercept:
         raise ValueError(
-            f"{given} is met by the intercept, and fit_intercept=False: use fit_intercept=True."
+            f"{given} is met by the intercept, and fit_intercept=False: use "
+            "fit_intercept=True."
         )
     return tuple(cost / max(costs) for cost in costs)
-
-
-def sigmoids_of(
-    data: "FitData",
-    solved: Solved,
-    cv,
-    time: TimeLimit,
-    threshold: float,
-    unseen: OutOfFoldDecisions | None,
-) -> np.ndarray:
-    """Return the sigmoids of probabilities.
-
-    Where no rows are unseen, of those that there are.
-    """
-    if unseen is None or not len(unseen.labels):
-        unseen = data.unseen(solved, cv, time, out_of_fold=False)
-        if not solved.are_constant and time.over:
-            text = "The time was up before folds could be judged: probabilities are too confident. Allow more ({})."
-            warn_user(Message(text, Parameter("max_time")), ConvergenceWarning)
-    return fitted_sigmoids(
-        unseen._replace(decisions=unseen.decisions - threshold), len(data.classes)
-    )
 
 
 def choose_threshold(unseen: OutOfFoldDecisions, goal: Goal) -> float:
@@ -104,104 +76,177 @@ def choose_threshold(unseen: OutOfFoldDecisions, goal: Goal) -> float:
 
     The cost of a threshold is an average over thresholds around it: single rows would
     decide which one is the best.
+
+    Parameters
+    ----------
+    unseen : OutOfFoldDecisions
+        Decisions about rows of two classes.
+    goal : str or tuple of float
+        "accuracy", "balanced_accuracy", or what it costs to miss a row of each class.
+
+    Returns
+    -------
+    float
+        The threshold, 0 if there are too few rows.
     """
     order = np.argsort(unseen.decisions[:, 0], kind="stable")
     values = unseen.decisions[order, 0]
     positive = unseen.labels[order] > 0
     counts = unseen.counts[order]
     masses: np.ndarray = np.array([counts[~positive].sum(), counts[positive].sum()])
-    n = float(masses.sum())
-    rarer = float(masses.min())
-    # Equal values are decided alike
-    last: np.ndarray = np.append(np.diff(values) > 0, True)
-    if (
-        rarer <= 0.0 or len(values[last]) < 2
-    ):  # also if there were too few rows for folds
+    # Rows with equal values are decided alike.
+    is_last: np.ndarray = np.append(np.diff(values) > 0, True)
+    if masses.min() <= 0.0 or len(values[is_last]) < 2:
         return 0.0
-    # Thresholds between two neighbours; everything up to the lower one is decided
-    # negative.
-    between = np.flatnonzero(last)[:-1]
+
+    # 1. Thresholds between two neighbours: everything up to the lower one is decided
+    # negative. The problem's own threshold, 0, is one of them.
+    between = np.flatnonzero(is_last)[:-1]
     low = values[between]
     high = values[between + 1]
     places = np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (low + high))
-    # Less would be rounding errors
-    least_width = math.sqrt(sys.float_info.epsilon) * (values[-1] - values[0])
-    of_negative = _share_below(
-        places, values[~positive], counts[~positive], least_width
-    )
-    of_positive = _share_below(places, values[positive], counts[positive], least_width)
-    missed = np.stack([1.0 - of_negative, of_positive])
     # Beyond all rows, the problem's own threshold decides like any other.
-    constant = (
-        min(float(np.nextafter(values[0], -math.inf)), 0.0),
-        max(float(values[-1]), 0.0),
-    )
-    if not isinstance(goal, str):  # a constant may cost least
-        costs = np.array(goal)
-        places = np.concatenate([constant[:1], places, constant[1:]])
+    below_all = min(float(np.nextafter(values[0], -math.inf)), 0.0)
+    above_all = max(float(values[-1]), 0.0)
+
+    # 2. The shares of both classes that each threshold misses; averages over narrower
+    # ranges would be rounding errors.
+    least_width = math.sqrt(sys.float_info.epsilon) * (values[-1] - values[0])
+    sides = []
+    for side in (~positive, positive):
+        sides.append(_share_below(places, values[side], counts[side], least_width))
+    missed = np.stack([1.0 - sides[0], sides[1]])
+
+    # 3. Given costs decide alone, and a constant may cost least.
+    if not isinstance(goal, str):
+        places = np.concatenate([[below_all], places, [above_all]])
         missed = np.column_stack([[1.0, 0.0], missed, [0.0, 1.0]])
-        allowed = np.ones(len(places), dtype=bool)
-    else:
-        costs = np.ones(2) if goal == "accuracy" else 1.0 / masses
-        # Where one class is rare, to predict it for hardly any row may be best by
-        # chance, and is nearly constant.
-        negative = np.take(np.cumsum(counts), between)
-        if masses[1] <= masses[0]:
-            predicted = n - negative
-        else:
-            predicted = negative
-        allowed = predicted >= min(MIN_PREDICTED * rarer, NEARLY_NONE * n)
-        allowed |= not allowed.any()
+        return _cheapest(places, missed, masses, goal)
+
+    # 4. Otherwise a constant is chosen only if there is no other.
+    negative = np.cumsum(counts)[between]
+    allowed = _predicts_both(negative, masses)
     if goal == "accuracy":
-        guard = MIN_PREDICTED * rarer
-        larger = n - rarer
-        right = masses[1] + np.take(
-            np.cumsum(np.where(positive, -counts, counts)), between
-        )
-        least = min(
-            larger - min(SLACK * math.sqrt(larger * rarer / n), guard),
-            right[allowed].max(),
-        )
-        if (
-            least < larger - guard - ROUNDING * n
-        ):  # many rows are equal: only a constant is as good as a constant
-            return constant[int(masses[1] <= masses[0])]
-        allowed &= right >= least - ROUNDING * n
-    # Of the classes in the cost of a row, as a share of the most it can be
+        right = masses[1] + np.cumsum(np.where(positive, -counts, counts))[between]
+        allowed = _no_worse_than_a_constant(right, masses, allowed)
+        if allowed is None:
+            return below_all if masses[1] > masses[0] else above_all
+    return _cheapest(places, missed, masses, goal, allowed)
+
+
+def _predicts_both(negative: np.ndarray, masses: np.ndarray) -> np.ndarray:
+    """Return a mask of the thresholds that predict the rarer class often enough.
+
+    Where it is rare, to predict it for hardly any row may be best by chance, and is
+    nearly constant. `negative` is the mass of the rows below each threshold.
+    """
+    n = float(masses.sum())
+    predicted = negative
+    if masses[1] <= masses[0]:
+        predicted = n - negative
+    enough = min(MIN_PREDICTED * float(masses.min()), NEARLY_NONE * n)
+    allowed = predicted >= enough
+    if not allowed.any():
+        return np.ones(len(allowed), dtype=bool)
+    return allowed
+
+
+def _no_worse_than_a_constant(
+    right: np.ndarray, masses: np.ndarray, allowed: np.ndarray
+) -> np.ndarray | None:
+    """Return which of the allowed thresholds decide at least about as well as a constant.
+
+    None: many rows are equal, and only a constant is as good as a constant. `right` is
+    the mass of the rows that each threshold decides correctly.
+    """
+    n = float(masses.sum())
+    rarer = float(masses.min())
+    larger = n - rarer
+    guard = MIN_PREDICTED * rarer
+    by_chance = SLACK * math.sqrt(larger * rarer / n)
+    least = min(larger - min(by_chance, guard), right[allowed].max())
+    if least < larger - guard - ROUNDING * n:
+        return None
+    return allowed & (right >= least - ROUNDING * n)
+
+
+def _cheapest(
+    places: np.ndarray,
+    missed: np.ndarray,
+    masses: np.ndarray,
+    goal: Goal,
+    allowed: np.ndarray | None = None,
+) -> float:
+    """Return the place nearest to 0 at which a row costs nearly as little as it can.
+
+    Parameters
+    ----------
+    places : array of shape (n,)
+        The thresholds.
+    missed : array of shape (2, n)
+        The shares of the classes that they miss.
+    masses : array of shape (2,)
+        The number of rows of each class.
+    goal : str or tuple of float
+        What the threshold is placed for. With given costs, it is the cheapest one.
+    allowed : array of bool, optional
+        Which places count.
+
+    Returns
+    -------
+    float
+        The place.
+    """
+    if goal == "accuracy":
+        costs = np.ones(2)
+    elif goal == "balanced_accuracy":
+        costs = 1.0 / masses
+    else:
+        costs = np.array(goal)
+    # Of each class in the cost of a row, as a share of the most it can be
     weights = costs * masses / (costs @ masses)
-    expected = np.where(allowed, weights @ missed, math.inf)
+    expected = weights @ missed
+    if allowed is not None:
+        expected = np.where(allowed, expected, math.inf)
     best = np.argmin(expected)
-    slack = ROUNDING
+    tolerance = ROUNDING
     if isinstance(goal, str):
         # The shares of the classes are part of the chance, unless the costs make up for
-        # them
+        # them.
         by_class = weights**2 / masses * missed[:, best]
-        variance = by_class.sum() - (
-            expected[best] ** 2 / n
-            if goal == "accuracy"
-            else by_class @ missed[:, best]
-        )
-        slack += SLACK * math.sqrt(max(float(variance), 0.0))
-    good = places[expected <= expected[best] + slack]
+        if goal == "accuracy":
+            square_of_mean = expected[best] ** 2 / masses.sum()
+        else:
+            square_of_mean = by_class @ missed[:, best]
+        variance = float(by_class.sum() - square_of_mean)
+        tolerance += SLACK * math.sqrt(max(variance, 0.0))
+    good = places[expected <= expected[best] + tolerance]
     return float(good[np.argmin(np.abs(good))])
 
 
-def _share_below(thresholds, values, counts, least_width: float) -> np.ndarray:
-    """Return the share of a class whose values, which ascend, are below a threshold: the mean of those around it."""
-    # As far around it as Silverman's rule says, robust to far rows; all thresholds
-    # there count the same.
+def _share_below(
+    thresholds: np.ndarray, values: np.ndarray, counts: np.ndarray, least_width: float
+) -> np.ndarray:
+    """Return the share of a class below each threshold: the mean of those around it.
+
+    The range around it is that of Silverman's rule, robust to far rows; all thresholds
+    there count the same. `values` ascend.
+
+    References
+    ----------
+    Silverman, Density Estimation for Statistics and Data Analysis, 1986, section 3.4.
+    """
     mass = np.append(0.0, np.cumsum(counts))
     moment = np.append(0.0, np.cumsum(counts * values))
     n = float(mass[-1])
     deviation = math.sqrt(float(counts @ np.square(values - moment[-1] / n)) / n)
-    low, high = values[np.searchsorted(mass[1:] / n, np.array([0.25, 0.75]) - ROUNDING)]
+    quartiles = np.array([0.25, 0.75]) - ROUNDING
+    low, high = values[np.searchsorted(mass[1:] / n, quartiles)]
     if high > low:
         deviation = min(deviation, (high - low) / float(ndtri(0.75) - ndtri(0.25)))
-    else:
-        deviation = deviation
     width = max(math.sqrt(3.0) * (4.0 / (3.0 * n)) ** 0.2 * deviation, least_width)
     ends = np.stack([thresholds - width, thresholds + width])
     inside = np.searchsorted(values, ends, side="right")
-    # Of the mass below a threshold, over all up to the ends
+    # The integral of the mass below a threshold, over all up to the ends
     integrals = ends * mass[inside] - moment[inside]
     return np.clip((integrals[1] - integrals[0]) / (2.0 * width * n), 0.0, 1.0)

@@ -1,93 +1,50 @@
-"""What the estimators have in common: scikit-learn's classes, and the link to their documentation."""
+"""What the classifiers have in common: the steps of a fit, predictions, probabilities."""
 
-import inspect
-import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import partial
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 
+from drsvm.defaults.binary_problems import Solved
+from drsvm.defaults.fit_data import FitData
 from drsvm.defaults.one_vs_rest import towards_majority
 from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.probability import (
     check_calibration,
     decision_at,
+    fitted_sigmoids,
     log_probabilities,
     probabilities,
 )
-from drsvm.defaults.threshold import Goal, choose_threshold, goal_of, sigmoids_of
-from drsvm.estimators.callbacks import with_callbacks
-from drsvm.estimators.diagnostics import report_outcome, warn_of_large_budgets
-from drsvm.estimators.fit_data import RemoteFit
+from drsvm.defaults.threshold import Goal, choose_threshold, goal_of
+from drsvm.estimators.callbacks import (
+    CallbackSupportMixin,
+    FitCallbacks,
+    with_callbacks,
+)
+from drsvm.estimators.diagnostics import (
+    FINISHED,
+    Statuses,
+    report_outcome,
+    warn_of_large_budgets,
+    warn_of_overconfidence,
+)
 from drsvm.estimators.scores import predictions
-from drsvm.estimators.solving import FitTask, solve_equalised
+from drsvm.estimators.solving import is_constant
 from drsvm.problem.backends import backend_of
-from drsvm.problem.result import Result, Results
-from drsvm.solvers.base import Solver
+from drsvm.problem.result import Results
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.parallel import single_threaded_blas
 from drsvm.utils.progress import following, lines, stage
 
-Estimator = TypeVar("Estimator")
-
-# Scikit-learn has no types, and of dataclasses with unknown bases no parameter would be
-# checked
-if TYPE_CHECKING:
-    from drsvm.defaults.binary_problems import Solved
-    from drsvm.estimators.fit_data import FitData
-    from drsvm.solvers.paper.incremental.block_fit import BlockFit
-
-    class BaseEstimator:  # noqa: D101
-        classes_: np.ndarray
-        coef_: Matrix
-        intercept_: np.ndarray
-        threshold_: float
-        sigmoids_: np.ndarray
-        result_: Result | Results | None
-
-        def decision_function(self, X: Matrix) -> Vector: ...
-        def __getattr__(self, name: str) -> Any: ...
-        def __setattr__(self, name: str, value: Any) -> None: ...
-
-    class ClassifierMixin(BaseEstimator): ...  # noqa: D101
-
-    class LinearClassifierMixin(BaseEstimator): ...  # noqa: D101
-
-    class SparseCoefMixin(BaseEstimator): ...  # noqa: D101
-
-    class CallbackSupportMixin(BaseEstimator): ...  # noqa: D101
-else:
-    from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: F401  # the latter for kernels
-    from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-
-    from drsvm.estimators.callbacks import CallbackSupportMixin
-
-
-def shown_as_documented(estimator: type[Estimator]) -> type[Estimator]:
-    """Let the signature have the order of the docstring.
-
-    Without this, inherited parameters come first.
-    """
-    section = (
-        (inspect.getdoc(estimator) or "")
-        .partition("Parameters\n")[2]
-        .partition("Attributes\n")[0]
-    )
-    order = re.findall(
-        r"\w+", " ".join(re.findall(r"^(\w[\w, ]*)(?= :|$)", section, re.MULTILINE))
-    )
-    parameters = inspect.signature(estimator).parameters.values()
-    shown = sorted(parameters, key=lambda each: [*order, each.name].index(each.name))
-    estimator.__signature__ = inspect.Signature(shown)  # pyright: ignore[reportAttributeAccessIssue]
-    return estimator
+# From automatic class weights to balanced ones: each step is a fit
+STEPS = 5
+CERTIFICATE = ("objective", "lower_bound", "gap", "radius_price")
 
 
 def _is_calibrated(estimator) -> bool:
@@ -98,21 +55,11 @@ def _is_calibrated(estimator) -> bool:
     return True
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class CommonMixin(CallbackSupportMixin):
-    """Shared parameters, probabilities, dense and sparse data, and a link to the documentation."""
+    """Predictions and probabilities, here and elsewhere, and a link to the documentation."""
 
-    fit_intercept: bool = True
-    feature_cost: Any = None
-    class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto"
-    cv: Any = None
-    calibration: Literal["sigmoid"] | None = None
-    tol: float | None = None
-    max_iter: int | None = None
-    max_time: float | TimeLimit | None = None
-    random_state: int | np.random.Generator | None = None
-    verbose: int = 0
-    n_jobs: int | None = None
+    if TYPE_CHECKING:
+        calibration: str | None
 
     _doc_link_module = "drsvm"
 
@@ -126,18 +73,26 @@ class CommonMixin(CallbackSupportMixin):
             urls = metadata.metadata("drsvm").get_all("Project-URL") or []
         except metadata.PackageNotFoundError:
             return ""
-        pages = (
-            dict(url.split(", ", 1) for url in urls)
-            .get("Documentation", "")
-            .rstrip("/")
-        )
-        return pages and f"{pages}/generated/drsvm.{type(self).__name__}.html"
+        for url in urls:
+            name, address = url.split(", ", 1)
+            if name == "Documentation":
+                page = f"generated/drsvm.{type(self).__name__}.html"
+                return f"{address.rstrip('/')}/{page}"
+        return ""
 
     def predict(self, X: Matrix) -> Labels:
-        """Return the label of every row, of shape (n_samples,).
+        """Return the label of every row.
 
-        For a Dask collection the labels are a Dask array, which is computed on demand;
-        for an array on a graphics card, numeric labels are on the GPU too.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The labels. For a Dask collection they are a Dask array, which is computed
+            on demand; for an array on a GPU, numeric labels are on the GPU too.
         """
         decisions = self.decision_function(X)
         backend = backend_of(X)
@@ -147,26 +102,45 @@ class CommonMixin(CallbackSupportMixin):
 
     @available_if(_is_calibrated)
     def predict_proba(self, X: Matrix) -> Matrix:
-        """Return the probability of every class, of shape (n_samples, n_classes), with ``calibration="sigmoid"``.
+        """Return the probability of every class, with ``calibration="sigmoid"``.
 
-        The largest one is that of the predicted class. Rows on a cluster or a GPU have
-        theirs there.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The probabilities, where X is. The largest one of a row is that of the
+            predicted class.
         """
         return self._by_row(probabilities, X)
 
     @available_if(_is_calibrated)
     def predict_log_proba(self, X: Matrix) -> Matrix:
-        """Return the logarithms of the probabilities, of shape (n_samples, n_classes)."""
+        """Return the logarithms of the probabilities.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            The logarithms, where X is.
+        """
         return self._by_row(log_probabilities, X)
 
     def _by_row(
-        self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], X
+        self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], X: Matrix
     ) -> np.ndarray:
         decisions = self.decision_function(X)
         if not hasattr(self, "sigmoids_"):
             raise NotFittedError(
-                f"This {type(self).__name__} has no probabilities, because its fit had no calibration or was "
-                "interrupted: fit it again."
+                f"This {type(self).__name__} has no probabilities, because its fit had "
+                "no calibration or was interrupted: fit it again."
             )
         backend = backend_of(X)
         if backend is None:
@@ -174,12 +148,18 @@ class CommonMixin(CallbackSupportMixin):
         return backend.by_row(function, decisions, self.sigmoids_, len(self.classes_))
 
     def _decision_at(self, odds: float) -> float:
-        """Return from which decision on the second of two classes has these log-odds, for `audit.model_layers`."""
+        """Return from which decision on the second of two classes has these log-odds.
+
+        It is used by `audit.model_layers`.
+        """
         return decision_at(odds, *self.sigmoids_[0].tolist())
 
     @property
     def certified_intercept_(self) -> Vector:
-        """The intercept to which the certificate refers: that of the problem, before the threshold was placed."""
+        """The intercept to which the certificate refers.
+
+        It is that of the problem, before the threshold was placed.
+        """
         return self.intercept_ + self.threshold_
 
     def __sklearn_tags__(self):
@@ -187,90 +167,40 @@ class CommonMixin(CallbackSupportMixin):
         tags.input_tags.sparse = True
         return tags
 
-    def _store(self, data: Any, solved: "Solved") -> None:
-        """Store what all classifiers have, with the intercept of the optimum."""
-        problems = solved.posed.problems
-        results = solved.results
-        self.intercept_ = towards_majority(
-            problems, solved.weights, np.array([r.intercept for r in results])
-        )
-        self.radius_ = solved.ball.radius
-        self.l2_ = solved.ball.l2
-        self.intercept_cost_ = problems[0].intercept_cost
-        self.class_factors_ = data.class_factors
-        self.threshold_ = 0.0
-        self.__dict__.pop("sigmoids_", None)  # of an earlier fit
-        self.n_iter_ = max([result.n_iter for result in results])
-        if len(results) == 1:
-            self.result_ = results[0]
-        else:
-            self.result_ = Results(results, data.classes.tolist())
-        self._store_certificate(results)
-
-    def _unseen(
-        self, data: "FitData", solved: "Solved", moves: bool, time: TimeLimit
-    ) -> OutOfFoldDecisions | None:
-        """Return decisions about rows that the classifier has not seen, if something can be placed by them."""
-        if (
-            not (moves or self.calibration)
-            or solved.cut_short
-            or solved.are_constant
-            or time.over
-        ):
-            return None
-        with stage("placing the threshold"):
-            return data.unseen(solved, self.cv, time, out_of_fold=True)
-
-    def _place(
-        self, goal: Goal, data: "FitData", solved: "Solved", time: TimeLimit
-    ) -> None:
-        """Place the threshold, if there are two classes, an intercept and enough time, and fit the sigmoids."""
-        moves = (
-            goal != "optimum"
-            and len(solved.results) == 1
-            and self.fit_intercept
-            and not time.over
-        )
-        unseen = self._unseen(data, solved, moves, time)
-        if moves and unseen is not None:
-            self.threshold_ = choose_threshold(
-                data.weighed(unseen) if isinstance(goal, str) else unseen, goal
-            )
-            self.intercept_ = self.intercept_ - self.threshold_
-        if self.calibration and not solved.cut_short:
-            self.sigmoids_ = sigmoids_of(
-                data, solved, self.cv, time, self.threshold_, unseen
-            )
-
-    def _store_certificate(self, runs: "Sequence[Result | BlockFit]") -> None:
+    def _store_certificate(self, runs: Sequence[Any]) -> None:
         """Store what is proven: a number for two classes, otherwise an array.
 
         NaN where nothing is.
         """
-        for name in ("objective", "lower_bound", "gap", "radius_price"):
-            values = [float(getattr(run, name, math.nan)) for run in runs]
-            setattr(self, f"{name}_", values[0] if len(runs) == 1 else np.array(values))
+        for name in CERTIFICATE:
+            values = [float(getattr(run, name, np.nan)) for run in runs]
+            if len(values) == 1:
+                setattr(self, f"{name}_", values[0])
+            else:
+                setattr(self, f"{name}_", np.array(values))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class FitMixin(CommonMixin):
-    """A fit of one classifier, from the data to the warnings at the end."""
+    """A fit of one classifier, from the data to the warnings at the end.
 
-    radius: float | Literal["auto"] = "auto"
-    flip_cost: float | Mapping[Any, float] = math.inf
-    l2: float | Literal["auto"] = "auto"
-    intercept_cost: float | Literal["auto"] = "auto"
-    threshold: (
-        Literal["accuracy", "balanced_accuracy", "optimum"] | Mapping[Any, float]
-    ) = "accuracy"
-    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
+    A class says how its data are checked (`_check_data`), how its problems are posed
+    and solved (`_solve`), and what makes its classifier (`_store_classifier`).
+    """
 
     if TYPE_CHECKING:
+        class_weight: Any
+        cv: Any
+        fit_intercept: bool
+        flip_cost: Any
+        max_time: float | TimeLimit | None
+        threshold: str | Mapping[Any, float]
+        verbose: int
 
-        def _data(self, X, y, sample_weight) -> FitData: ...
-        def _solved(
-            self, data: Any, flip_cost, task: FitTask, time: TimeLimit
+        def _check_data(self, X, y, sample_weight, flip_cost) -> FitData: ...
+        def _solve(
+            self, data: FitData, callbacks: FitCallbacks, time: TimeLimit
         ) -> Solved: ...
+        def _store_classifier(self, data: FitData, solved: Any) -> None: ...
 
     @with_callbacks
     def fit(
@@ -301,43 +231,131 @@ class FitMixin(CommonMixin):
             raised.
         """
         time = TimeLimit.of(self.max_time)
+        progress = following(lines(print), print) if self.verbose else nullcontext()
         # Limiting BLAS takes a while, so it is done once for all the runs of a fit.
-        with (
-            following(lines(print), print) if self.verbose else nullcontext(),
-            single_threaded_blas(),
-        ):
+        with progress, single_threaded_blas():
             check_calibration(self.calibration)
-            data = self._data(X, y, sample_weight)
-            goal = goal_of(self.threshold, data.classes, self.fit_intercept)
-            self.classes_ = data.classes
             self._flip_cost_by_row = flip_cost is not None
-            automatic = (
-                isinstance(self.class_weight, str) and self.class_weight == "auto"
-            )
-            task = FitTask(self, X, y, may_solve_again=automatic)
-            solve_weighted = partial(self._solved, data, flip_cost, task, time)
-            solved = solve_weighted()
+            if flip_cost is None:
+                flip_cost = self.flip_cost
+            data = self._check_data(X, y, sample_weight, flip_cost)
+            self.classes_ = data.classes
+            goal = goal_of(self.threshold, data.classes, self.fit_intercept)
+            automatic = data.has_automatic_weights
+            callbacks = FitCallbacks(self, X, y, may_solve_again=automatic)
+            solved = self._solve(data, callbacks, time)
             if automatic:
-                solved = solve_equalised(solved, data, solve_weighted, time)
-            else:
-                solved = solved
-            warn_of_large_budgets(solved.posed.problems, data.classes)
+                data, solved = self._solve_again(data, solved, callbacks, time)
+            warn_of_large_budgets(solved.problems.given, data.classes)
+            # Stored before the threshold is placed, in case of Ctrl-C
             self._store(data, solved)
-            self._place(goal, data, solved, time)
-            if isinstance(data, RemoteFit):
-                self.intercept_ = data.like(self.intercept_)
-            task.end()
+            self._store_classifier(data, solved)
+            unseen = self._unseen_decisions(data, solved, goal, time)
+            self._place_threshold(data, goal, unseen)
+            self._fit_sigmoids(data, solved, unseen, time)
+            self.intercept_ = data.like(self.intercept_)
+            callbacks.end()
             report_outcome(
-                solved, goal, self.threshold_, data.classes, self.verbose, data.finished
+                solved,
+                goal,
+                self.threshold_,
+                data.classes,
+                self.verbose,
+                self._finished_statuses(),
             )
         return self
 
+    def _finished_statuses(self) -> Statuses:
+        """Return the statuses of runs that need no warning."""
+        return FINISHED
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class RobustClassifier(
-    CommonMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator
-):
-    """A linear classifier."""
+    def _solve_again(
+        self, data: FitData, solved: Solved, callbacks: FitCallbacks, time: TimeLimit
+    ) -> tuple[FitData, Solved]:
+        """Solve with other class weights if the classifier is constant.
 
-    monotonic_cst: Any = None
-    solver: str | Solver = "auto"
+        Wrong labels make the rarer class larger, and each of its rows less certain:
+        half-way weights may then no longer outweigh the other class anywhere, so that
+        the optimum is constant whatever the radius. The weights that are used are no
+        closer to balanced ones than needed. If none help, they are the automatic ones.
+        """
+        if not is_constant(solved) or time.over:
+            return data, solved
+        balanced = data.closer_to_balance(1.0)
+        if np.allclose(data.class_factors, balanced.class_factors):
+            return data, solved
+        most = self._solve(balanced, callbacks, time)
+        if is_constant(most):
+            return data, solved
+        if not most.results[0].status.reached:  # interrupted, or no time
+            return balanced, most
+        for step in range(1, STEPS):
+            closer = data.closer_to_balance(step / STEPS)
+            found = self._solve(closer, callbacks, time)
+            if not is_constant(found):  # nor if it was interrupted
+                return closer, found
+        return balanced, most
+
+    def _store(self, data: FitData, solved: Solved) -> None:
+        """Store what all classifiers have, with the intercept of the optimum."""
+        problems = solved.problems
+        results = solved.results
+        intercepts = np.array([result.intercept for result in results])
+        self.intercept_ = towards_majority(problems.given, solved.weights, intercepts)
+        self.radius_ = problems.radius
+        self.l2_ = problems.l2
+        self.intercept_cost_ = problems.given[0].intercept_cost
+        self.class_factors_ = data.class_factors
+        self.threshold_ = 0.0
+        self.__dict__.pop("sigmoids_", None)  # of an earlier fit
+        self.n_iter_ = max([result.n_iter for result in results])
+        if len(results) == 1:
+            self.result_ = results[0]
+        else:
+            self.result_ = Results(results, data.classes.tolist())
+        self._store_certificate(results)
+
+    def _unseen_decisions(
+        self, data: FitData, solved: Solved, goal: Goal, time: TimeLimit
+    ) -> OutOfFoldDecisions | None:
+        """Return decisions about rows that the classifier has not seen.
+
+        None if nothing can be placed by them.
+        """
+        moves = self._threshold_moves(goal, len(solved.results))
+        if not (moves or self.calibration) or solved.cut_short:
+            return None
+        if solved.are_constant or time.over:
+            return None
+        with stage("placing the threshold"):
+            return data.out_of_fold(solved, self.cv, time)
+
+    def _threshold_moves(self, goal: Goal, n_problems: int) -> bool:
+        return goal != "optimum" and n_problems == 1 and self.fit_intercept
+
+    def _place_threshold(
+        self, data: FitData, goal: Goal, unseen: OutOfFoldDecisions | None
+    ) -> None:
+        if unseen is None or not self._threshold_moves(goal, unseen.decisions.shape[1]):
+            return
+        if isinstance(goal, str):
+            unseen = data.with_given_weights(unseen)
+        self.threshold_ = choose_threshold(unseen, goal)
+        self.intercept_ = self.intercept_ - self.threshold_
+
+    def _fit_sigmoids(
+        self,
+        data: FitData,
+        solved: Solved,
+        unseen: OutOfFoldDecisions | None,
+        time: TimeLimit,
+    ) -> None:
+        """Fit the sigmoids of probabilities; without unseen rows, to those that there are."""
+        if self.calibration is None or solved.cut_short:
+            return
+        if unseen is None or not len(unseen.labels):
+            unseen = data.out_of_fold(solved, self.cv, time, unseen=False)
+            if not solved.are_constant and time.over:
+                warn_of_overconfidence()
+        moved = unseen._replace(decisions=unseen.decisions - self.threshold_)
+        self.sigmoids_ = fitted_sigmoids(moved, len(data.classes))

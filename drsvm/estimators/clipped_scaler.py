@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import validation
 
-from drsvm.defaults.outliers import NORMAL_RANGE, ROUNDING, TAIL, quantiles
+from drsvm.defaults.outliers import NORMAL_RANGE, TAIL, quantiles
 from drsvm.estimators.placement import check_remote_features
 from drsvm.problem.backends import backend_of
 from drsvm.problem.validation import check_number
@@ -19,6 +19,8 @@ from drsvm.utils.annotations import Labels, Matrix, Values
 
 # Of rows on a cluster or a GPU, about this many are fetched to fit the scaler
 SAMPLE_ROWS = 100_000
+# Percentiles that differ by this share are equal
+SAME_END = 1e-12
 
 
 class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -282,7 +284,7 @@ def _limits(
     low, median, high = quantiles(cells, weights)
     spread = (high - low) / NORMAL_RANGE
     # Columns in which most cells are equal go by those that differ.
-    equal = high - low <= ROUNDING * np.maximum(np.abs(low), np.abs(high))
+    equal = high - low <= SAME_END * np.maximum(np.abs(low), np.abs(high))
     spread[equal] = _usual_distances(cells[:, equal] - median[equal], weights)
     middle[frequent] = median
     deviation[frequent] = spread

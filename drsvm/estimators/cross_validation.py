@@ -13,7 +13,7 @@ from sklearn.metrics import check_scoring
 
 from drsvm.defaults import one_vs_rest
 from drsvm.defaults.binary_problems import at_centre
-from drsvm.estimators.fit_data import FitData
+from drsvm.defaults.fit_data import FitData
 from drsvm.estimators.linear import WassersteinSVC
 from drsvm.estimators.selection_rules import Columns
 from drsvm.problem.problem import Problem

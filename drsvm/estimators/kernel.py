@@ -1,46 +1,58 @@
 """`WassersteinKernelSVC`: the robust classifier in the feature space of a kernel, with a proof of the full problem."""
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from drsvm.defaults import one_vs_rest, prices
-from drsvm.defaults.binary_problems import Solved
-from drsvm.defaults.outliers import warn_of_far_cells
-from drsvm.estimators.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    FitMixin,
-    shown_as_documented,
+from drsvm.defaults.binary_problems import BinaryProblems, Solved
+from drsvm.defaults.fit_data import FitData, RemoteFitData
+from drsvm.defaults.kernel_parameters import KernelParameters
+from drsvm.defaults.kernel_problems import (
+    problems_in_feature_space,
+    problems_in_span,
+    with_copies_joined,
 )
-from drsvm.estimators.diagnostics import FINISHED
-from drsvm.estimators.fit_data import naming_large_entries
-from drsvm.estimators.kernel_problems import (
-    ClusterKernelFit,
-    Kernel,
-    KernelFit,
-    posed_with_ball,
-    results_in_span,
+from drsvm.defaults.landmark_basis import LandmarkBasis
+from drsvm.estimators.base import FitMixin
+from drsvm.estimators.callbacks import FitCallbacks
+from drsvm.estimators.checks import (
+    ROWS,
+    checked_data_anywhere,
+    naming_large_entries,
+    without_gross_errors,
 )
+from drsvm.estimators.diagnostics import FINISHED, Statuses
+from drsvm.estimators.parameters import feature_costs, problem_parameters
 from drsvm.estimators.placement import check_remote_features, on_engine
-from drsvm.estimators.solving import FitTask, solve_problems
+from drsvm.estimators.solving import solve_problems
 from drsvm.problem.backends import ForGpu, backend_of, engine_of, to_numpy
 from drsvm.problem.feature_space import rows_of_functions
 from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import KernelFunction
-from drsvm.problem.result import Results, Status
+from drsvm.problem.problem import Problem
+from drsvm.problem.result import Result, Results, Status
+from drsvm.problem.validation import check_rows
 from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.landmark_solver import Landmarks
 from drsvm.utils.annotations import Matrix, Vector
 from drsvm.utils.clock import TimeLimit
 
 
-@shown_as_documented
-@dataclass(eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
+class SolvedKernel(Solved):
+    """The problems of a kernel, and their results."""
+
+    gamma: float
+    basis: LandmarkBasis | None
+    """The basis of a span, if the problems are in one."""
+
+
 class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     """Nonlinear classifier for data with some wrong labels, with a proof attached.
 
@@ -95,7 +107,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     max_iter, max_time, random_state, verbose, n_jobs
         As in `WassersteinSVC`.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
-        Where a fit is computed. With "gpu", or if X is on a graphics card, the rows are
+        Where a fit is computed. With "gpu", or if X is on a GPU, the rows are
         copied there (dense, in double precision); kernels are then "rbf", "laplacian",
         "poly" or "linear". Dask collections stay on their cluster, and need
         `n_landmarks` or `landmarks` (see the notes). Predictions are made where X is.
@@ -120,10 +132,12 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    With given `landmarks`, and on a Dask cluster, the classifier is the best one among the functions of the landmarks,
-    and this is what is proven: the status of `result_` is OPTIMAL_IN_SPAN, and its weights are those of an orthonormal
-    basis. How far it is from the best of the whole feature space is not known, since that takes all pairs of rows. On a
-    cluster, `n_landmarks` are chosen from a sample of the rows; γ, radius and ridge are chosen with a sample, too.
+    With given `landmarks`, and on a Dask cluster, the classifier is the best one among
+    the functions of the landmarks, and this is what is proven: the status of `result_`
+    is OPTIMAL_IN_SPAN, and its weights are those of an orthonormal basis. How far it is
+    from the best of the whole feature space is not known, since that takes all pairs of
+    rows. On a cluster, `n_landmarks` are chosen from a sample of the rows; γ, radius
+    and ridge are chosen with a sample, too.
 
     Examples
     --------
@@ -135,109 +149,212 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     (True, True)
     """
 
-    kernel: str | Callable[[Any, Any], Any] = "rbf"
-    _: KW_ONLY
-    gamma: float | Literal["rule", "scale", "auto"] = "rule"
-    degree: int = 3
-    coef0: float = 0.0
-    n_landmarks: int | Literal["auto"] = "auto"
-    landmarks: Any = None
-    tol: float | None = 1e-4
-
-    # --- the steps of a fit that are special about this one
-    # -----------------------------------------------------------
-
-    def _data(self, X, y, sample_weight) -> KernelFit | ClusterKernelFit:
-        engine = engine_of(on_engine(X, self.engine))
-        if engine == "dask":
-            data = ClusterKernelFit(self, X, y, sample_weight)
-        else:
-            X, y, sample_weight = map(in_memory, (X, y, sample_weight))
-            data = KernelFit(self, X, y, sample_weight, on_card=engine == "gpu")
-        if self.n_landmarks != "auto":  # they prove what they can
-            data.finished = *FINISHED, Status.STALLED
-        if self.kernel != "precomputed":
-            warn_of_far_cells(data.X, data.sample_weight, self)
-        return data
-
-    def _solved(
+    def __init__(
         self,
-        data: KernelFit | ClusterKernelFit,
-        flip_cost,
-        task: FitTask,
-        time: TimeLimit,
-    ) -> Solved:
-        """Pose the problems with the present weights of the classes, choose width and ball, and solve."""
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        *,
+        gamma: float | Literal["rule", "scale", "auto"] = "rule",
+        degree: int = 3,
+        coef0: float = 0.0,
+        n_landmarks: int | Literal["auto"] = "auto",
+        landmarks: Any = None,
+        radius: float | Literal["auto"] = "auto",
+        flip_cost: float | Mapping[Any, float] = math.inf,
+        l2: float | Literal["auto"] = "auto",
+        fit_intercept: bool = True,
+        intercept_cost: float | Literal["auto"] = "auto",
+        feature_cost: Any = None,
+        class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
+        threshold: Literal["accuracy", "balanced_accuracy", "optimum"]
+        | Mapping[Any, float] = "accuracy",
+        cv: Any = None,
+        calibration: Literal["sigmoid"] | None = None,
+        tol: float | None = 1e-4,
+        max_iter: int | None = None,
+        max_time: float | TimeLimit | None = None,
+        random_state: int | np.random.Generator | None = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        engine: Literal["auto", "cpu", "gpu", "dask"] = "auto",
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.radius = radius
+        self.flip_cost = flip_cost
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.intercept_cost = intercept_cost
+        self.feature_cost = feature_cost
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.cv = cv
+        self.calibration = calibration
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.engine = engine
+
+    # --- the steps of a fit that differ from those of other estimators
+
+    def _check_data(self, X, y, sample_weight, flip_cost) -> FitData:
+        engine = engine_of(on_engine(X, self.engine))
+        if engine != "dask":
+            X = in_memory(X)
+            y = in_memory(y)
+            sample_weight = in_memory(sample_weight)
+        data = checked_data_anywhere(
+            self, X, y, sample_weight, self.class_weight, flip_cost
+        )
+        data = replace(data, on_gpu=engine == "gpu")
+        if self.kernel != "precomputed":
+            without_gross_errors(self, data)
+        # Copies are one row with more weight, unless given folds may part them.
+        has_given_folds = self.cv is not None and not np.isscalar(self.cv)
+        if isinstance(data, RemoteFitData) or has_given_folds:
+            return data
+        return with_copies_joined(data)
+
+    def _solve(
+        self, data: FitData, callbacks: FitCallbacks, time: TimeLimit
+    ) -> SolvedKernel:
         with naming_large_entries(data):
-            posed, ball = posed_with_ball(self, data, flip_cost, time)
-        if posed.problems[0].rows.is_kernel:
+            problems, gamma, basis = self._pose(data, time)
+        solver = "auto"
+        if problems.given[0].rows.is_kernel:
             solver = Landmarks(self._max_landmarks())
-        else:
-            solver = "auto"
         # A rough solution is made of more rows than may be wanted, and would be kept if
         # it is better.
-        if self.n_landmarks == "auto":
-            starts = ball.solutions
-        else:
-            starts = [None] * len(posed.problems)
-        return results_in_span(solve_problems(posed, ball, starts, solver, task, time))
+        starts = problems.starts()
+        if self.n_landmarks != "auto":
+            starts = [None] * len(problems.given)
+        limits = {
+            "tol": self.tol,
+            "max_iter": self.max_iter,
+            "random_state": self.random_state,
+        }
+        results = solve_problems(
+            problems, starts, solver, limits, self.n_jobs, callbacks, time
+        )
+        pairs = zip(problems.given, results, strict=True)
+        results = [_with_what_is_proven(*pair) for pair in pairs]
+        return SolvedKernel(problems, results, gamma, basis)
+
+    def _pose(
+        self, data: FitData, time: TimeLimit
+    ) -> tuple[BinaryProblems, float, LandmarkBasis | None]:
+        """Return the problems, γ, and the basis of the span if they are in one."""
+        choices = {
+            "kernel": self._kernel(),
+            "parameters": problem_parameters(self, data.flip_cost),
+            "radius": self.radius,
+            "l2": self.l2,
+            "solver": Landmarks(self._max_landmarks()),
+            "time": time,
+        }
+        if self.landmarks is None and not isinstance(data, RemoteFitData):
+            return *problems_in_feature_space(data, **choices), None
+        return problems_in_span(
+            data,
+            **choices,
+            landmarks=self._given_landmarks(data),
+            random_state=self.random_state,
+        )
+
+    def _given_landmarks(self, data: FitData) -> Matrix | int:
+        """Return the given landmarks, or else their number."""
+        if self.kernel == "precomputed" or data.on_gpu:
+            raise ValueError(
+                "Given landmarks, and rows on a Dask cluster, need a kernel that is a "
+                f"function, and no GPU: got kernel={self.kernel!r} and "
+                f"engine={self.engine!r}."
+            )
+        size = self._max_landmarks()
+        if self.landmarks is None:
+            if size is None:
+                raise ValueError(
+                    "X is on a Dask cluster: give the number of rows of which the "
+                    "classifier is made, such as n_landmarks=300."
+                )
+            return size
+        try:
+            landmarks = check_rows(self.landmarks)
+        except ValueError as error:
+            raise ValueError(
+                f"landmarks must be rows like those of X: {error}"
+            ) from None
+        if landmarks.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"landmarks must have the {self.n_features_in_} features of X, got "
+                f"shape {landmarks.shape}."
+            )
+        return landmarks
 
     def _max_landmarks(self) -> int | None:
-        auto = self.n_landmarks == "auto"
-        if auto:
+        if isinstance(self.n_landmarks, str) and self.n_landmarks == "auto":
             return None
         return check_count(self.n_landmarks, "n_landmarks", "an integer ≥ 1 or 'auto'")
 
-    def _store(self, data: KernelFit | ClusterKernelFit, solved: Solved) -> None:
-        """Store the landmarks and their coefficients, and the intercept of functions that are not centred."""
-        super()._store(data, solved)
-        problems = solved.posed.problems
+    def _finished_statuses(self) -> Statuses:
+        if self.n_landmarks == "auto":
+            return FINISHED
+        # A given number of landmarks proves what it can.
+        return *FINISHED, Status.STALLED
+
+    def _store_classifier(self, data: FitData, solved: SolvedKernel) -> None:
+        """Store landmarks, coefficients, and the intercept of functions that are not centred."""
+        self.gamma_ = solved.gamma
+        problems = solved.problems.given
         weights = solved.weights
-        basis = data.basis
+        basis = solved.basis
         if basis is not None:
             self.landmarks_ = basis.landmarks
             self.dual_coef_ = weights @ basis.coefficients.T
             self.landmark_indices_ = np.full(len(basis.coefficients), -1)
             self.intercept_ = self.intercept_ + weights @ basis.functions.intercept
             return
-        if problems[0].kept is None:
-            kept = np.arange(data.X.shape[0])
-        else:
+        kept = np.arange(data.X.shape[0])
+        if problems[0].kept is not None:
             kept = to_numpy(problems[0].kept)
-        if problems[0].kept is not None:  # coefficients in the order of the given rows
-            order = np.argsort(kept)
-            shown = [
-                replace(result, weights=result.weights[order])
-                for result in solved.results
-            ]
-            if len(shown) == 1:
-                self.result_ = shown[0]
-            else:
-                self.result_ = Results(shown, self.classes_.tolist())
+            self.result_ = _in_given_order(solved.results, kept, self.classes_)
         used = np.flatnonzero(weights.any(axis=0))
         self.dual_coef_ = weights[:, used]
         self.landmark_indices_ = kept[used]
         self.landmarks_ = data.X[self.landmark_indices_]
-        means = [
-            problem.rows.mean_of(w)
-            for problem, w in zip(problems, weights, strict=True)
-        ]
+        means = []
+        for problem, weights_of_one in zip(problems, weights, strict=True):
+            means.append(problem.rows.mean_of(weights_of_one))
         self.intercept_ = self.intercept_ - np.array(means)
 
     # --- decisions
-    # ----------------------------------------------------------------------------------------------------
 
     def decision_function(self, X: Matrix) -> Vector:
-        """Return f(x) + b for every row, of shape (n_samples,) or (n_samples, n_classes)."""
+        """Return f(x) + b for every row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows; of a precomputed kernel its values with the training rows.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            The values, where X is.
+        """
         check_is_fitted(self)
         backend = backend_of(X)
         if engine_of(X) == "dask":
-            if len(self.dual_coef_) == 1:
-                shape = ()
-            else:
-                shape = (len(self.dual_coef_),)
-            return check_remote_features(self, X).by_block(X, self._decisions(), shape)
-        rows = validate_data(self, in_memory(X), reset=False, **one_vs_rest.ROWS)
+            n_problems = len(self.dual_coef_)
+            shape = () if n_problems == 1 else (n_problems,)
+            backend = check_remote_features(self, X)
+            return backend.by_block(X, self._decisions(), shape)
+        rows = validate_data(self, in_memory(X), reset=False, **ROWS)
         if backend is None:
             return self._decisions()(rows)
         if self.kernel == "precomputed":
@@ -245,11 +362,11 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         kernel = self._kernel_classifier()
         functions = rows_of_functions(ForGpu(kernel.landmarks), kernel.function)
         points = kernel.scaled(rows)
-        values = (
-            np.column_stack([to_numpy(functions.at(points, c)) for c in kernel.coef])
-            + kernel.intercept
-        )
-        return backend.like(X, values.ravel() if len(kernel.coef) == 1 else values)
+        columns = []
+        for coefficients in kernel.coef:
+            columns.append(to_numpy(functions.at(points, coefficients)))
+        values = np.column_stack(columns) + kernel.intercept
+        return backend.like(X, values.ravel() if len(columns) == 1 else values)
 
     def _decisions(self) -> Callable[[Matrix], np.ndarray]:
         """Return the decision function of rows in memory, which workers can be sent."""
@@ -267,10 +384,11 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         """Weights of the features if the kernel is linear, of shape (1 or n_classes, n_features)."""
         if self.kernel != "linear":
             raise AttributeError(
-                f"coef_ is only available with kernel='linear', got kernel={self.kernel!r}."
+                "coef_ is only available with kernel='linear', got "
+                f"kernel={self.kernel!r}."
             )
         weights = self.dual_coef_ @ self.landmarks_
-        costs = prices.feature_costs(self)
+        costs = feature_costs(self)
         return weights if costs is None else weights * costs**2
 
     def __sklearn_tags__(self):
@@ -280,45 +398,47 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         return tags
 
     # --- for worst cases and model files
-    # ------------------------------------------------------------------------------
 
-    def _kernel(self) -> Kernel:
+    def _kernel(self) -> KernelParameters:
         """Return the kernel for rows with the features that have been seen."""
-        return Kernel(
-            self.kernel, self.gamma, self.degree, self.coef0, prices.feature_costs(self)
-        )
+        costs = feature_costs(self)
+        return KernelParameters(self.kernel, self.gamma, self.degree, self.coef0, costs)
 
     def _function(self) -> KernelFunction:
         return self._kernel().function(self.gamma_)
 
     def _kernel_classifier(self) -> KernelClassifier:
-        classifier = (
+        kernel = self._kernel()
+        return KernelClassifier(
+            kernel.function(self.gamma_),
+            kernel.priced(self.landmarks_),
             self.dual_coef_,
             self.intercept_,
             self.classes_,
-            prices.feature_costs(self),
-        )
-        return KernelClassifier(
-            self._function(), self._kernel().priced(self.landmarks_), *classifier
+            kernel.costs,
         )
 
     def _trained_ball(self) -> dict[str, Any]:
-        """Return the ball in units of shifts of the priced features: 1 is at most L in the feature space."""
-        steepness = self._function().lipschitz
-        costs = prices.feature_costs(self)
-        if steepness is None:
+        """Return the adversary of the training in units of shifts of the priced features.
+
+        A shift by 1 is one by at most the Lipschitz constant in the feature space.
+        """
+        lipschitz = self._function().lipschitz
+        if lipschitz is None:
             return {}
-        # None: only `fit` knew them
-        cost = None if self._flip_cost_by_row else self.flip_cost
-        if isinstance(cost, Mapping):
-            cost = {label: price / steepness for label, price in cost.items()}
-        elif cost is not None:
-            cost = cost / steepness
+        if self._flip_cost_by_row:
+            flip_cost = None  # only `fit` knew the costs
+        elif isinstance(self.flip_cost, Mapping):
+            flip_cost = {
+                label: cost / lipschitz for label, cost in self.flip_cost.items()
+            }
+        else:
+            flip_cost = self.flip_cost / lipschitz
         return {
-            "radius": self.radius_ / steepness,
-            "flip_cost": cost,
+            "radius": self.radius_ / lipschitz,
+            "flip_cost": flip_cost,
             "norm": 2,
-            "feature_cost": costs,
+            "feature_cost": feature_costs(self),
         }
 
 
@@ -327,6 +447,34 @@ def in_memory(values) -> Matrix:
     if engine_of(values) == "gpu":
         return to_numpy(values)
     return values
+
+
+def _with_what_is_proven(problem: Problem, result: Result) -> Result:
+    """Return the result with the status of what it proves.
+
+    Where there is no proof in the whole feature space, it is about a span.
+    """
+    if not problem.rows.is_kernel:
+        # A weaker claim, about limited weights, stays as it is.
+        if result.status is Status.OPTIMAL:
+            return replace(result, status=Status.OPTIMAL_IN_SPAN)
+        return result
+    bound = min(result.info.get("bound_in_span", -math.inf), result.objective)
+    # The bound is 0 if there was no time for one of the whole feature space.
+    if result.lower_bound == 0.0 and result.objective - bound <= result.tol:
+        return replace(result, status=Status.OPTIMAL_IN_SPAN, lower_bound=bound)
+    return result
+
+
+def _in_given_order(
+    results: list[Result], kept: np.ndarray, classes: np.ndarray
+) -> Result | Results:
+    """Return results with coefficients in the order of the given rows."""
+    order = np.argsort(kept)
+    ordered = [replace(result, weights=result.weights[order]) for result in results]
+    if len(ordered) == 1:
+        return ordered[0]
+    return Results(ordered, classes.tolist())
 
 
 def _decisions_of_table(

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from sklearn.base import clone
 
-from drsvm.defaults import prices
 from drsvm.defaults.binary_problems import at_centre
-from drsvm.estimators.fit_data import FitData
+from drsvm.estimators.checks import checked_data
 from drsvm.estimators.linear import WassersteinSVC
+from drsvm.estimators.parameters import feature_parameters
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit
@@ -25,9 +25,9 @@ def radii_to_try(
     for class_weight in (
         ("auto", "balanced") if model.class_weight == "auto" else (model.class_weight,)
     ):
-        data = FitData(model, X, y, None, class_weight)
+        data = checked_data(model, X, y, None, class_weight, model.flip_cost)
         model.classes_ = data.classes
-        problems = data.problems(model._problem_parameters(data.costs_by_class, None))
+        problems = data.problems(model._problem_parameters(data.flip_cost))
         largest = max(
             largest,
             *[
@@ -97,5 +97,5 @@ def _with_radius(classifier, radius: float) -> WassersteinSVC:
         model = classifier._chosen_classifier()
     else:
         model = clone(classifier)
-    of_features = prices.feature_prices(classifier)  # X need not have names
+    of_features = feature_parameters(classifier)  # X need not have names
     return model.set_params(radius=radius, calibration=None, verbose=0, **of_features)

@@ -19,32 +19,28 @@ def on_engine(X, engine: str) -> Matrix:
         return X
     if engine == "gpu" and at == "cpu":
         return ForGpu(X)
-    remedies = {
-        (
-            "cpu",
-            "gpu",
-        ): "bring X here first, for instance with X.get(), or use engine='auto'",
-        ("cpu", "dask"): "compute X first (X.compute()), or use engine='auto'",
-        (
-            "dask",
-            "cpu",
-        ): "pass a Dask collection, for instance dask.array.from_array(X, chunks=(100_000, -1))",
-        (
-            "dask",
-            "gpu",
-        ): "pass a Dask collection of rows in main memory, or use engine='auto'",
-        (
-            "gpu",
-            "dask",
-        ): "compute X first (X.compute()) if it fits into memory, or use engine='dask'",
-    }
+    if engine == "cpu" and at == "gpu":
+        remedy = "bring X here first, for instance with X.get(), or use engine='auto'"
+    elif engine == "cpu":
+        remedy = "compute X first (X.compute()), or use engine='auto'"
+    elif engine == "gpu":
+        remedy = (
+            "compute X first (X.compute()) if it fits into memory, or use engine='dask'"
+        )
+    elif at == "cpu":
+        remedy = (
+            "pass a Dask collection, for instance dask.array.from_array(X, "
+            "chunks=(100_000, -1))"
+        )
+    else:
+        remedy = "pass a Dask collection of rows in main memory, or use engine='auto'"
     raise ValueError(
-        f"engine={engine!r} does not take X of type {type(X).__name__}: {remedies[engine, at]}."
+        f"engine={engine!r} does not take X of type {type(X).__name__}: {remedy}."
     )
 
 
 def check_remote_features(estimator, X) -> Backend:
-    """Return the place of rows on a cluster or a GPU.
+    """Return the backend of rows on a cluster or a GPU.
 
     Raise an error if they do not have the features of the fit.
     """
@@ -53,14 +49,14 @@ def check_remote_features(estimator, X) -> Backend:
     n_features = backend.n_features(X)
     if n_features != estimator.n_features_in_:
         raise ValueError(
-            f"X has {n_features} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
-            "features as input."
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
         )
     return backend
 
 
 def remote_backend(X) -> Backend:
-    """Return the place of rows that are on a cluster or a GPU."""
+    """Return the backend of rows that are on a cluster or a GPU."""
     backend = backend_of(X)
     assert backend is not None, "rows in this process's memory have no backend"
     return backend

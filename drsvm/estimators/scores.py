@@ -2,9 +2,6 @@
 
 import numpy as np
 
-from drsvm.defaults.roc_auc import auc_parts as auc_parts
-from drsvm.defaults.roc_auc import errors_ahead as errors_ahead
-
 
 def codes_of(decisions: np.ndarray) -> np.ndarray:
     """Return the places of the predicted classes.

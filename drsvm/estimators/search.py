@@ -12,24 +12,28 @@ import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.model_selection import check_cv
 
-from drsvm.defaults import one_vs_rest, prices
 from drsvm.defaults.binary_problems import BinaryProblems
-from drsvm.defaults.out_of_fold import N_FOLDS, splits
-from drsvm.defaults.outliers import warn_of_far_cells
+from drsvm.defaults.fit_data import FitData
+from drsvm.defaults.folds import N_FOLDS, splits
+from drsvm.defaults.one_vs_rest import is_constant
+from drsvm.defaults.prices import intercept_cost_or_auto, number_or_auto
 from drsvm.defaults.probability import check_calibration
+from drsvm.defaults.regularisation import regularised_by_rule
 from drsvm.defaults.threshold import goal_of
-from drsvm.estimators.base import RobustClassifier, shown_as_documented
+from drsvm.estimators.base import CommonMixin
 from drsvm.estimators.callbacks import with_callbacks
+from drsvm.estimators.checks import checked_data, without_gross_errors
 from drsvm.estimators.cross_validation import (
     CV_TOL,
     N_RADII,
@@ -43,9 +47,8 @@ from drsvm.estimators.cross_validation import (
     score_path,
     warn_of_large_gaps,
 )
-from drsvm.estimators.fit_data import FitData
 from drsvm.estimators.linear import WassersteinSVC
-from drsvm.estimators.regularisation import ball_by_rule, number_or_auto
+from drsvm.estimators.parameters import feature_costs, feature_parameters
 from drsvm.estimators.selection_rules import (
     ROUNDING,
     SELECTION_RULES,
@@ -55,7 +58,7 @@ from drsvm.estimators.selection_rules import (
 )
 from drsvm.problem.norms import norm_for
 from drsvm.problem.validation import check_flip_cost, check_flip_costs, check_number
-from drsvm.solvers.base import check_count
+from drsvm.solvers.base import Solver, check_count
 from drsvm.solvers.interior_point.small import are_few
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.clock import TimeLimit
@@ -64,9 +67,9 @@ from drsvm.utils.progress import capture_progress, following, stage
 from drsvm.utils.user_warnings import warn_user
 
 
-@shown_as_documented
-@dataclass(eq=False, repr=False)
-class WassersteinSVCCV(RobustClassifier):
+class WassersteinSVCCV(
+    CommonMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator
+):
     """`WassersteinSVC` with radius and ridge chosen by cross-validation.
 
     Other parameters may be chosen, too.
@@ -163,19 +166,55 @@ class WassersteinSVCCV(RobustClassifier):
     True
     """
 
-    radii: int | Sequence[float] | np.ndarray | None = N_RADII
-    _: KW_ONLY
-    flip_costs: float | Sequence[float] | np.ndarray = math.inf
-    norms: Any = 2
-    l2: Any = ("auto", 0.0)
-    intercept_costs: Any = "auto"
-    threshold: (
-        Literal["auto", "accuracy", "balanced_accuracy", "optimum"]
-        | Mapping[Any, float]
-    ) = "auto"
-    scoring: str | Callable[..., Any] | None = None
-    selection: str | Callable[[dict[str, Any]], int] = "auto"
-    refit: bool = True
+    def __init__(
+        self,
+        radii: int | Sequence[float] | np.ndarray | None = N_RADII,
+        *,
+        flip_costs: float | Sequence[float] | np.ndarray = math.inf,
+        norms: Any = 2,
+        l2: Any = ("auto", 0.0),
+        intercept_costs: Any = "auto",
+        fit_intercept: bool = True,
+        feature_cost: Any = None,
+        monotonic_cst: Any = None,
+        calibration: Literal["sigmoid"] | None = None,
+        solver: str | Solver = "auto",
+        max_iter: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+        class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
+        threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"]
+        | Mapping[Any, float] = "auto",
+        cv: Any = None,
+        scoring: str | Callable[..., Any] | None = None,
+        selection: str | Callable[[dict[str, Any]], int] = "auto",
+        refit: bool = True,
+        max_time: float | TimeLimit | None = None,
+        tol: float | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.radii = radii
+        self.flip_costs = flip_costs
+        self.norms = norms
+        self.l2 = l2
+        self.intercept_costs = intercept_costs
+        self.fit_intercept = fit_intercept
+        self.feature_cost = feature_cost
+        self.monotonic_cst = monotonic_cst
+        self.calibration = calibration
+        self.solver = solver
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.refit = refit
+        self.max_time = max_time
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def decision_function(self, X: Matrix) -> Vector:
         """Return decision values, of shape (n_samples,) or (n_samples, n_classes)."""
@@ -224,7 +263,7 @@ class WassersteinSVCCV(RobustClassifier):
         class_weight = self.class_weight
         if class_weight == "auto" and weighs_classes_equally(self.scoring):
             class_weight = "balanced"
-        data = FitData(self, X, y, sample_weight, class_weight)
+        data = checked_data(self, X, y, sample_weight, class_weight)
         self.classes_ = data.classes
         if self.threshold != "auto":
             # An error should not wait for the folds
@@ -297,32 +336,30 @@ class WassersteinSVCCV(RobustClassifier):
         ridges = [number_or_auto(ridge, "l2") for ridge in listed(self.l2, "l2")]
         intercept_costs = []
         for cost in listed(self.intercept_costs, "intercept_costs"):
-            intercept_costs.append(prices.intercept_cost_or_auto(cost))
+            intercept_costs.append(intercept_cost_or_auto(cost))
         if not self.fit_intercept:
             intercept_costs = [math.inf]
         given_radii, n_radii = self._given_radii()
 
-        # The part of the spread of the rows that is not due to gross errors
-        share = warn_of_far_cells(data.X, data.sample_weight, self)
+        data = without_gross_errors(self, data)
         settings = []
         for done, norm in enumerate(norms):
             common = {
                 "norm": norm if np.isinf(norm) else int(norm),
                 "fit_intercept": bool(self.fit_intercept),
-                **prices.feature_prices(self),
+                **feature_parameters(self),
             }
             # The rules look at the rows and the norm alone.
             problems = data.problems(
                 common | {"l2": 0.0, "flip_cost": math.inf, "intercept_cost": "auto"}
             )
-            rule = ball_by_rule(
+            rule = regularised_by_rule(
                 BinaryProblems.at_centre(problems, in_span=True),
                 "auto",
                 "auto",
                 self.solver,
-                data.counts,
+                data,
                 time.share(len(norms) - done),
-                share,
             )
             radii = given_radii
             if radii is None:
@@ -464,7 +501,7 @@ class WassersteinSVCCV(RobustClassifier):
         return WassersteinSVC(
             **self.best_params_,
             # X has no names here
-            **prices.feature_prices(self),
+            **feature_parameters(self),
             fit_intercept=self.fit_intercept,
             threshold=threshold,
             calibration=self.calibration,
@@ -492,7 +529,7 @@ class WassersteinSVCCV(RobustClassifier):
                     UserWarning,
                 )
                 model.fit(X, y, sample_weight, flip_cost)
-                return one_vs_rest.is_constant(model.decision_function(X))
+                return is_constant(model.decision_function(X))
         finally:
             # An interrupted fit has stored its best result so far.
             for name, value in vars(model).items():
@@ -504,5 +541,5 @@ class WassersteinSVCCV(RobustClassifier):
             "radius": self.radius_,
             "flip_cost": self.flip_cost_,
             "norm": self.norm_,
-            "feature_cost": prices.feature_costs(self),
+            "feature_cost": feature_costs(self),
         }

@@ -9,8 +9,8 @@ from sklearn.datasets import make_classification
 from sklearn.model_selection import StratifiedKFold
 
 from drsvm import Problem, Status, WassersteinSVC
-from drsvm.defaults import out_of_fold
-from drsvm.defaults.out_of_fold import folds_by_content
+from drsvm.defaults import folds, out_of_fold
+from drsvm.defaults.folds import folds_by_content
 
 
 def test_rows_are_judged_by_a_formula_in_folds_or_as_they_are(monkeypatch):
@@ -36,7 +36,8 @@ def test_rows_are_judged_by_a_formula_in_folds_or_as_they_are(monkeypatch):
     assert len(solved) == 5 and {part.n_rows for part in solved} <= {719, 720, 721}
     for few_rows, per_feature, expected in ((100, 1000, 1), (100, 20, 0)):
         solved.clear()
-        monkeypatch.setattr(out_of_fold, "FEW_ROWS", few_rows)
+        for module in (folds, out_of_fold):
+            monkeypatch.setattr(module, "MAX_IN_ALL_FOLDS", few_rows)
         monkeypatch.setattr(out_of_fold, "ROWS_PER_FEATURE", per_feature)
         assert (
             np.isfinite(WassersteinSVC(**ball, flip_cost=1.0).fit(X, y).threshold_)

@@ -27,7 +27,7 @@ from drsvm import (
 from drsvm.defaults import outliers as gross_errors
 from drsvm.defaults import select_by_folds as evidence
 from drsvm.defaults.one_vs_rest import factors_of_classes
-from drsvm.defaults.outliers import FAR, FEW_ROWS, NORMAL_RANGE, TAIL, far_columns
+from drsvm.defaults.outliers import FAR, NORMAL_RANGE, SAMPLE_ROWS, TAIL, far_columns
 
 
 def by_definition(X):
@@ -84,9 +84,9 @@ def test_the_ball_shrinks_as_the_spread_does_without_them(monkeypatch):
     shares = [far_columns(one)[3] for one in (row, cell)]
     assert shares[0] < 0.01 < 0.2 < shares[1], "one column of six does not decide"
     shrunk = [WassersteinSVC().fit(one, y) for one in (row, cell)]
-    monkeypatch.setattr(
-        gross_errors, "far_columns", lambda *_: ([], [], [], 1.0, np.array([]))
-    )
+    nothing = np.array([])
+    none = gross_errors.FarColumns(nothing, nothing, nothing, 1.0, nothing)
+    monkeypatch.setattr(gross_errors, "far_columns", lambda *_: none)
     for one, share, model in zip((row, cell), shares, shrunk, strict=True):
         full = WassersteinSVC().fit(one, y)
         assert model.radius_ == pytest.approx(share * full.radius_, rel=0.05)
@@ -183,7 +183,7 @@ def test_the_folds_of_a_search_do_not_repeat_it():
 
 def test_ordinary_rows_are_not_warned_of():
     rng = np.random.default_rng(0)
-    n = 2 * FEW_ROWS
+    n = 2 * SAMPLE_ROWS
     X = np.column_stack(
         [
             rng.normal(size=n),

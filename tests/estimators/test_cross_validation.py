@@ -8,6 +8,7 @@ from scipy import sparse
 from sklearn.metrics import get_scorer
 
 from drsvm import Problem, WassersteinSVC
+from drsvm.estimators.checks import checked_data
 from drsvm.estimators.cross_validation import (
     Fold,
     PathScores,
@@ -16,7 +17,6 @@ from drsvm.estimators.cross_validation import (
     results_table,
     score_path,
 )
-from drsvm.estimators.fit_data import FitData
 from drsvm.estimators.selection_rules import (
     SELECTION_RULES,
     automatic,
@@ -106,7 +106,7 @@ def test_accuracies_are_those_of_the_scorer(rows, n_classes, weighted, container
     order = np.random.default_rng(2).permutation(len(y))
     fold = Fold(0, order[: len(y) // 2], order[len(y) // 2 :])
     arguments = (
-        FitData(WassersteinSVC(), X, y, weights, None),
+        checked_data(WassersteinSVC(), X, y, weights, None),
         setting((50.0, 0.3, 0.03)),
         fold,
     )
@@ -130,7 +130,7 @@ def test_accuracies_are_those_of_the_scorer(rows, n_classes, weighted, container
 
 
 def test_without_time_there_are_no_scores(rows):
-    data = FitData(WassersteinSVC(), *rows, None, None)
+    data = checked_data(WassersteinSVC(), *rows, None, None)
     fold = Fold(0, np.arange(45), np.arange(45, 90))
     spent = TimeLimit(1e-9, spent=True)
     outcome = score_path(data, setting(), fold, None, {}, spent)

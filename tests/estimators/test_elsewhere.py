@@ -18,7 +18,7 @@ from drsvm import (
 )
 from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.probability import fitted_sigmoids
-from drsvm.estimators.fit_data import FitData, RemoteFit
+from drsvm.estimators.checks import checked_data, checked_data_anywhere
 
 pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -77,7 +77,7 @@ def test_evidence_is_that_of_a_sample(n_classes, monkeypatch):
     y = y if n_classes == 2 else np.where(X[:, -1] > 1.0, 2, y)
     here = WassersteinSVC().fit(X, y)
     there = WassersteinSVC().fit(*on_cluster(X, y))
-    monkeypatch.setattr("drsvm.estimators.fit_data.MIN_ROWS", np.inf)
+    monkeypatch.setattr("drsvm.defaults.fit_data.MIN_ROWS", np.inf)
     assert there.radius_ == pytest.approx(here.radius_, rel=1e-6)
     assert there.radius_ < 0.5 * WassersteinSVC().fit(*on_cluster(X, y)).radius_
 
@@ -216,7 +216,9 @@ def test_problems_of_classes_share_their_rows(three_classes, client):
     X, y = three_classes
     # Must be converted, which is a copy
     rows = da.from_array(X[:, ::-1], chunks=(73, -1)).astype(np.int64)
-    data = RemoteFit(WassersteinSVC(), rows, da.from_array(y, chunks=73), None, None)
+    data = checked_data_anywhere(
+        WassersteinSVC(), rows, da.from_array(y, chunks=73), None, None, np.inf
+    )
     problems = data.problems(
         {"radius": 0.1, "intercept_cost": 1.0, "fit_intercept": True}
     )
@@ -289,7 +291,7 @@ def test_classes_are_equalised_as_far(data):
     here.fit(X, y)
     there.fit(*on_cluster(X, y))
     assert here.coef_.any()
-    half_way = FitData(here, X, y, None, "auto").class_factors
+    half_way = checked_data(here, X, y, None, "auto").class_factors
     assert (here.class_factors_ != half_way).all(), "half-way weights are not enough"
     np.testing.assert_allclose(there.class_factors_, here.class_factors_)
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-2, atol=1e-3)

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from drsvm import Status, WassersteinKernelSVC, WassersteinSVC
 from drsvm.defaults.one_vs_rest import factors_of_classes
 from drsvm.estimators import solving
-from drsvm.estimators.solving import STEPS
+from drsvm.estimators.base import STEPS
 
 
 def rare_and_noisy(seed, n=600):

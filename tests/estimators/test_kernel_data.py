@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from thorough import unless_long
 
 from drsvm import Status, WassersteinKernelSVC
-from drsvm.estimators.kernel_problems import KernelFit
+from drsvm.defaults import kernel_problems
 from drsvm.persistence import load_model, save_model
 
 pytest.importorskip("distributed")
@@ -205,19 +205,22 @@ def test_frames_have_names_prices_and_costs_of_flips(moons):
 
 @pytest.mark.thorough
 def test_of_many_rows_a_sample_chooses(moons, monkeypatch):
-    monkeypatch.setattr("drsvm.estimators.kernel_problems.MAX_ROWS", 75)
+    monkeypatch.setattr("drsvm.defaults.kernel_problems.MAX_ROWS", 75)
     samples = []
-    posed = KernelFit.problems_at_width
+    posed = kernel_problems.problems_in_feature_space
+
+    def problems_of_sample(data, *choices):
+        samples.append(data)
+        return posed(data, *choices)
+
     monkeypatch.setattr(
-        KernelFit,
-        "problems_at_width",
-        lambda data, *how: samples.append(data) or posed(data, *how),
+        kernel_problems, "problems_in_feature_space", problems_of_sample
     )
     WassersteinKernelSVC(n_landmarks=12).fit(*on_cluster(*moons))
     assert samples[0].sample_weight.sum() == pytest.approx(
         150
     )  # evidence is that of the rows that are judged
-    assert samples[0].counts(0).sum() == pytest.approx(300)
+    assert samples[0].numbers_of_rows.sum() == pytest.approx(300)
     some = WassersteinKernelSVC(n_landmarks=12, gamma=1.0).fit(*on_cluster(*moons))
     every = WassersteinKernelSVC(gamma=1.0).fit(*moons)
     assert some.radius_ != every.radius_

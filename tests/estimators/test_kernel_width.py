@@ -9,9 +9,11 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
 
 from drsvm import WassersteinKernelSVC
+from drsvm.defaults import kernel_problems
+from drsvm.defaults.kernel_parameters import WIDTH
+from drsvm.defaults.kernel_problems import FACTORS, some_rows, with_copies_joined
 from drsvm.defaults.roc_auc import auc_parts, errors_ahead
-from drsvm.estimators import kernel_problems as kernel_problems
-from drsvm.estimators.kernel_problems import FACTORS, WIDTH, some_rows
+from drsvm.estimators.checks import checked_data
 
 
 @pytest.fixture(scope="module")
@@ -98,13 +100,10 @@ def test_copies_are_joined_if_label_and_flip_cost_agree(container):
     costs = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 2.0])
     weights = np.arange(1.0, 7.0)
     model = WassersteinKernelSVC()
-    data = kernel_problems.KernelFit(model, container(X), y, weights)
-    data.join_copies(costs)
-    assert data.sample_weight.tolist() == [4.0, 7.0, 0.0, 4.0, 0.0, 6.0]  # −0 is 0
-    data.equalise(1.0)
-    balanced = data.weights
-    data.join_copies(costs)  # before every solve
-    assert data.weights is balanced
+    data = checked_data(model, container(X), y, weights, flip_cost=costs)
+    joined = with_copies_joined(data)
+    assert joined.sample_weight.tolist() == [4.0, 7.0, 0.0, 4.0, 0.0, 6.0]  # −0 is 0
+    assert with_copies_joined(joined) is joined
 
 
 def test_the_lead_of_rows_that_count_several_times():

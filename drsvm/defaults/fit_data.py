@@ -1,0 +1,343 @@
+"""The data of a fit: rows, labels, what they count and cost, and the problems they make.
+
+Rows are in this process's memory or elsewhere. In the latter case, what has one entry
+per row is elsewhere, too, and choices go by a sample.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from drsvm.defaults import one_vs_rest
+from drsvm.defaults.binary_problems import BinaryProblems, Solved, Start, at_centre
+from drsvm.defaults.out_of_fold import (
+    MOST_FETCHED,
+    OutOfFoldDecisions,
+    decisions_of_rows,
+)
+from drsvm.defaults.prices import with_intercept_cost
+from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
+from drsvm.defaults.select_by_folds import EvaluationRows, rows_to_judge
+from drsvm.problem.backends import Backend, backend_of, to_numpy
+from drsvm.problem.memory_rows import MemoryRows
+from drsvm.problem.problem import Problem
+from drsvm.problem.reducers import Joined
+from drsvm.problem.sampling import draw_by_class, to_host
+from drsvm.utils.annotations import Labels, Matrix, Values, Vector
+from drsvm.utils.clock import TimeLimit
+
+ClassWeight = Mapping[Any, float] | str | None
+
+
+@dataclass(frozen=True, eq=False)
+class FitData:
+    """Checked rows in this process's memory."""
+
+    X: Matrix
+    y: Labels
+    classes: np.ndarray
+    sample_weight: Values = None
+    class_weight: ClassWeight = None
+    """The parameter of the estimator."""
+
+    flip_cost: Any = math.inf
+    """A number, or an array with an entry per row."""
+
+    _: KW_ONLY
+
+    factors: np.ndarray | None = None
+    """By what weights are multiplied in each class, if not as class_weight says."""
+
+    starts: Sequence[Start] | None = None
+    """Where the solver starts; None: at the rough solutions of the rules."""
+
+    spread_share: float = 1.0
+    """Share of the spread of the rows that is not due to gross errors."""
+
+    on_gpu: bool = False
+    """Whether the points of a kernel are copied to a GPU."""
+
+    represents: float = 1.0
+    """How many rows each of them stands for, if they are a sample."""
+
+    @cached_property
+    def class_factors(self) -> np.ndarray:
+        """By what the weights of the rows of each class are multiplied."""
+        if self.factors is not None:
+            return self.factors
+        return self._factors(self.class_weight)
+
+    def _factors(self, class_weight: ClassWeight) -> np.ndarray:
+        return one_vs_rest.factors_of_classes(
+            class_weight, self.classes, self.y, self.sample_weight
+        )
+
+    @cached_property
+    def weights(self) -> Vector | None:
+        """The weights of the rows, None if they are all equal."""
+        if self.class_weight is None:
+            return self.sample_weight
+        return self.by_class(self.class_factors, self.sample_weight)
+
+    @property
+    def numbers_of_rows(self) -> np.ndarray | None:
+        """How many rows each row counts for, None: one."""
+        if self.sample_weight is None:
+            return None
+        return self.represents * self.sample_weight
+
+    @property
+    def has_automatic_weights(self) -> bool:
+        """Whether the classes are weighed by class_weight="auto"."""
+        return isinstance(self.class_weight, str) and self.class_weight == "auto"
+
+    def by_class(self, values: np.ndarray, weights: Values = None) -> Vector:
+        """Return the value of its class for every row, times its weight if there is one."""
+        by_row = values[np.searchsorted(self.classes, self.y)]
+        if weights is None:
+            return by_row
+        return weights * by_row
+
+    def like(self, values: np.ndarray) -> Vector:
+        """Return fitted weights as an array of the library that X comes from."""
+        return values
+
+    def closer_to_balance(self, share: float) -> "FitData":
+        """Return the data with other class weights: a share of the way from "auto" to "balanced"."""
+        automatic = self._factors("auto")
+        balanced = self._factors("balanced")
+        return replace(self, factors=automatic ** (1.0 - share) * balanced**share)
+
+    def subset(self, rows: np.ndarray) -> "FitData":
+        """Return some of the rows, which stand for themselves, with the same class weights."""
+        weights = self.sample_weight
+        costs = self.flip_cost
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            sample_weight=None if weights is None else weights[rows],
+            flip_cost=costs[rows] if np.ndim(costs) else costs,
+            factors=self.class_factors,
+            represents=1.0,
+        )
+
+    def problems(self, parameters: dict[str, Any]) -> list[Problem]:
+        """Return one problem per class, or one for two classes.
+
+        Parameters
+        ----------
+        parameters : dict
+            Those of `Problem`. The price of the intercept may be "auto".
+
+        Returns
+        -------
+        list of Problem
+            The problems.
+        """
+        return one_vs_rest.binary_problems(
+            self.X, self.y, self.classes, self.weights, **parameters
+        )
+
+    def counts_for_radius(self, problems: list[Problem], index: int) -> Any:
+        """Return how many rows each row of a problem counts for in the rules.
+
+        None: one.
+        """
+        return self.numbers_of_rows
+
+    def rows_to_judge(self, problems: BinaryProblems) -> EvaluationRows | None:
+        """Return the rows by which candidates are compared; None if they are too few."""
+        return rows_to_judge(problems, self.sample_weight)
+
+    def out_of_fold(
+        self, solved: Solved, cv, time: TimeLimit, *, unseen: bool = True
+    ) -> OutOfFoldDecisions:
+        """Return decisions about rows.
+
+        Parameters
+        ----------
+        solved : Solved
+            The classifiers.
+        cv : int, splitter or iterable, optional
+            Folds.
+        time : TimeLimit
+            Limits the fits in the folds.
+        unseen : bool
+            Whether few rows are decided by classifiers that have not seen them.
+
+        Returns
+        -------
+        OutOfFoldDecisions
+            The decisions, and how many rows each is, class weights aside.
+        """
+        return decisions_of_rows(solved, self._counts, cv, time, unseen=unseen)
+
+    def _counts(self, problem: Problem) -> np.ndarray:
+        """Return how many rows each row of a problem is, class weights aside."""
+        if self.sample_weight is None:
+            counts = np.ones(problem.n_given)
+        else:
+            counts = self.sample_weight
+        if problem.kept is None:
+            return counts
+        return counts[to_numpy(problem.kept)]
+
+    def with_given_weights(self, decisions: OutOfFoldDecisions) -> OutOfFoldDecisions:
+        """Let decisions about two classes count by class weights that a user has given."""
+        if self.class_weight is None or self.has_automatic_weights:
+            return decisions
+        if not len(decisions.counts):
+            return decisions
+        counts = decisions.counts * self.class_factors[decisions.labels]
+        counts = counts * (decisions.counts.sum() / counts.sum())
+        return decisions._replace(counts=counts)
+
+
+@dataclass(frozen=True, eq=False)
+class RemoteFitData(FitData):
+    """Rows on a cluster or on a GPU. What has one entry per row stays with them."""
+
+    @property
+    def _backend(self) -> Backend:
+        backend = backend_of(self.X)
+        assert backend is not None, "rows in this process's memory have no backend"
+        return backend
+
+    @property
+    def _masses_of_classes(self) -> np.ndarray:
+        """The numbers of rows of the classes, or the sums of their weights."""
+        return self._backend.masses_of_classes(self.y, self.classes, self.sample_weight)
+
+    def _factors(self, class_weight):
+        if class_weight is None:
+            return np.ones(len(self.classes))
+        return one_vs_rest.factors_of_classes(
+            class_weight, self.classes, self.classes, self._masses_of_classes
+        )
+
+    def by_class(self, values, weights=None):
+        return self._backend.by_class(self.y, self.classes, values, weights)
+
+    def like(self, values):
+        return self._backend.like(self.X, values)
+
+    def problems(self, parameters):
+        labels = one_vs_rest.positive_labels(self.classes)
+        first = Problem(
+            self.X,
+            self._is(labels[0]),
+            sample_weight=self._weights(self.class_factors),
+            **{**parameters, "intercept_cost": math.inf},
+        )
+        first = with_intercept_cost(first, parameters["intercept_cost"])
+        if len(labels) == 1:
+            return [first]
+        problems = []
+        for label in labels:
+            weights = self._weights(self._factors_of_sides(label))
+            problems.append(first.relabelled(self._is(label), weights))
+        return problems
+
+    def _is(self, label) -> Vector:
+        return self.by_class(self.classes == label)
+
+    def _factors_of_sides(self, label) -> np.ndarray:
+        """Return the factors of the given weights in the problem of a label, by class."""
+        sides = one_vs_rest.side_weights(self.classes, label, self.classes, None)
+        return self.class_factors if sides is None else sides * self.class_factors
+
+    def _weights(self, factors: np.ndarray) -> Vector | None:
+        if (factors == 1.0).all():
+            return self.sample_weight
+        return self.by_class(factors, self.sample_weight)
+
+    def counts_for_radius(self, problems, index):
+        if self.sample_weight is None:
+            return None
+        label = one_vs_rest.positive_labels(self.classes)[index]
+        return self._backend.counts_for_radius(
+            problems[0],
+            self.y,
+            self.classes,
+            self._is(label),
+            self._factors_of_sides(label),
+            self.sample_weight,
+        )
+
+    def _counts(self, problem):
+        codes = (problem.signs > 0).astype(int)
+        counts = problem.sample_weight / self.class_factors[codes]
+        return counts * (problem.n_rows / counts.sum())
+
+    def out_of_fold(self, solved, cv, time, *, unseen=True):
+        if len(solved.results) == 1:
+            return super().out_of_fold(solved, cv, time, unseen=unseen)
+        # The problems of several classes keep their labels apart: a sample of every
+        # class is decided by the classifiers themselves.
+        sample, counts = self.sample(solved.problems.given, MOST_FETCHED)
+        rows = MemoryRows(sample.X)
+        columns = []
+        for result in solved.results:
+            columns.append(rows.dot(result.weights, result.intercept))
+        codes = np.searchsorted(self.classes, sample.y)
+        counts = counts * (len(counts) / counts.sum())
+        return OutOfFoldDecisions(np.column_stack(columns), codes, counts)
+
+    def rows_to_judge(self, problems):
+        n_rows = problems.given[0].n_rows
+        if n_rows < MIN_ROWS:
+            return None
+        sample, counts = self.sample(problems.given, MAX_ROWS)
+        counts = counts * (len(counts) / counts.sum())
+        weights = counts * sample.by_class(self.class_factors)
+        positive = one_vs_rest.positive_labels(self.classes)[0]
+        signs = np.where(sample.y == positive, 1.0, -1.0)
+        first = problems.given[0].on_sample(
+            MemoryRows(sample.X), signs, weights / weights.sum(), sample.flip_cost
+        )
+        few = one_vs_rest.for_every_class(first, sample.y, self.classes, weights)
+        moved = [at_centre(problem).problem for problem in few]
+        return EvaluationRows.of(few, moved, counts, n_rows)
+
+    def sample(self, problems: list[Problem], size: int) -> tuple[FitData, np.ndarray]:
+        """Draw about `size` rows, the same number of every class, into this memory.
+
+        Parameters
+        ----------
+        problems : list of Problem
+            The problems of all classes.
+        size : int
+            The number of rows.
+
+        Returns
+        -------
+        data : FitData
+            The rows, their labels and flip costs.
+        counts : array
+            How many rows each of them counts for: together those of a class count for
+            all of its rows.
+        """
+        parts = []
+        masses = self._masses_of_classes
+        for code, mass in enumerate(masses):
+            if len(problems) > 1:
+                problem = problems[code]
+                sign = 1.0
+            else:
+                problem = problems[0]
+                sign = 2.0 * code - 1.0
+            few = draw_by_class(problem, size // len(self.classes))
+            few = to_host(few, math.inf)
+            own = np.flatnonzero(few.signs == sign)
+            counts = few.sample_weight[own] * (mass / few.sample_weight[own].sum())
+            codes = np.full(len(own), code)
+            parts.append(Joined((few.X[own], codes, counts, few.flip_costs[own])))
+        X, codes, counts, costs = sum(parts[1:], parts[0])
+        labels = self.classes[codes]
+        data = FitData(X, labels, self.classes, flip_cost=costs)
+        return data, counts

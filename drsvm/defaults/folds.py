@@ -1,0 +1,137 @@
+"""Folds: by the contents of rows, or those of a splitter of scikit-learn."""
+
+import numbers
+import warnings
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, check_cv
+
+from drsvm.problem.backends import to_numpy
+from drsvm.problem.problem import Problem
+from drsvm.problem.sampling import content_groups
+from drsvm.utils.annotations import Matrix
+
+N_FOLDS = 5  # as in scikit-learn
+# Of more rows, those of one fold are decided
+MAX_IN_ALL_FOLDS = 5000
+
+# Training rows and test rows
+Folds = list[tuple[np.ndarray, np.ndarray]]
+
+
+def fold_of_each_row(
+    problem: Problem, labels: np.ndarray, counts: np.ndarray, cv
+) -> np.ndarray:
+    """Return the fold in which each row is left out, -1: none.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    labels, counts : arrays of shape (n_rows,)
+        The classes of the rows as numbers, and how many rows each of them is.
+    cv : int, splitter or iterable, optional
+        As in scikit-learn; a number of folds means folds by contents.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        The folds.
+    """
+    if cv is None:
+        folds = folds_by_content(problem, labels, counts)
+        if problem.n_rows <= MAX_IN_ALL_FOLDS:
+            return folds
+        return np.where(folds == 0, 0, -1)
+    if isinstance(cv, numbers.Integral):
+        return folds_by_content(problem, labels, counts, _checked_number(cv))
+    # A splitter, or pairs of indices, is about the rows as they were given.
+    if problem.kept is None:
+        given = np.arange(problem.n_given)
+    else:
+        given = to_numpy(problem.kept)
+    y = np.zeros(problem.n_given, dtype=labels.dtype)
+    y[given] = labels
+    folds = np.full(problem.n_given, -1)
+    splitter = check_cv(cv, y, classifier=True)
+    for number, (_, test) in enumerate(splitter.split(np.zeros((len(y), 1)), y)):
+        folds[test] = number
+    return folds[given]
+
+
+def folds_by_content(
+    problem: Problem, labels: np.ndarray, counts: np.ndarray, n_folds: int = N_FOLDS
+) -> np.ndarray:
+    """Return a fold for every row by what it contains.
+
+    The order of rows and columns does not matter, equal rows share a fold, and every
+    class is in all folds.
+    """
+    member = content_groups(problem)
+    masses = np.zeros((member.max() + 1, labels.max() + 1))
+    np.add.at(masses, (member, labels), counts)
+    mostly = masses.argmax(axis=1)
+    folds = np.empty(len(masses), dtype=int)
+    for label in range(masses.shape[1]):
+        of_class = mostly == label
+        folds[of_class] = np.arange(of_class.sum()) % n_folds
+    return folds[member]
+
+
+def _checked_number(cv: numbers.Integral) -> int:
+    n_folds = int(cv)
+    if n_folds < 2:
+        raise ValueError(
+            f"cv must be at least 2 folds, or a splitter, got cv={n_folds}."
+        )
+    return n_folds
+
+
+def splits(
+    splitter, X: Matrix, y: np.ndarray, groups=None, counts=None, first: int = 0
+) -> Folds:
+    """Return training and test rows.
+
+    Every class must be in every training set, with rows that count. Errors number the
+    folds from `first`.
+    """
+    folds = list(splitter.split(X, y, groups))
+    for number, (train, _) in enumerate(folds, start=first):
+        if counts is None:
+            counted = train
+        else:
+            counted = train[counts[train] > 0]
+        missing = np.setdiff1d(y, y[counted])
+        if len(missing):
+            raise ValueError(
+                f"Fold {number} has no row of class {missing.tolist()[0]!r} to train "
+                "on: use fewer folds, a stratified splitter, or leave the class out."
+            )
+    return folds
+
+
+def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Folds:
+    """Return training and test rows such that every row is tested.
+
+    A number of folds means stratified ones.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        if isinstance(cv, numbers.Integral):
+            # With more folds than rows of the largest class, some would have none.
+            largest = int(np.unique(y, return_counts=True)[1].max())
+            splitter = StratifiedKFold(
+                min(_checked_number(cv), largest),
+                shuffle=True,
+                random_state=random_state,
+            )
+            return list(splitter.split(y, y))
+        folds = splits(check_cv(cv, y), X, y, first=1)
+    tested = np.concatenate([test for _, test in folds])
+    untested = np.setdiff1d(np.arange(len(y)), tested)
+    if len(untested):
+        raise ValueError(
+            f"cv never tests row {untested[0]}: use one that tests all rows, such as "
+            "StratifiedKFold."
+        )
+    return folds

@@ -1,0 +1,115 @@
+"""The parameters of a kernel, and the points and the functions that they make."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from drsvm.problem import kernel_functions as functions
+from drsvm.problem.kernel_functions import KernelFunction, squared_norms
+from drsvm.problem.memory_rows import scaled_columns
+from drsvm.problem.validation import check_number
+from drsvm.solvers.base import check_count
+from drsvm.utils.annotations import Matrix
+
+# γ times the mean squared distance from the centre, with gamma="rule"; fixed on the
+# data sets on which the study decides
+WIDTH = 0.3
+NAMES = ("rbf", "laplacian", "poly", "linear", "precomputed")
+# The kernels whose γ is a width
+WITH_WIDTH = ("rbf", "laplacian")
+
+
+@dataclass(frozen=True, eq=False)
+class KernelParameters:
+    """The parameters of a kernel, and the costs of the features that it takes."""
+
+    name: str | Callable[[Matrix, Matrix], np.ndarray]
+    gamma: float | str
+    degree: int
+    coef0: float
+    costs: np.ndarray | None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether X has the values of the kernel."""
+        return self.name == "precomputed"
+
+    @property
+    def chooses_width(self) -> bool:
+        """Whether γ is a width that is chosen by the data."""
+        return self.gamma == "rule" and self.name in WITH_WIDTH
+
+    def function(self, gamma: float, table: Matrix | None = None) -> KernelFunction:
+        """Return the function with a coefficient γ; `table` has precomputed values."""
+        if callable(self.name):
+            return functions.Given(self.name)
+        degree = check_count(self.degree, "degree")
+        coef0 = check_number(self.coef0, "coef0")
+        if self.name == "rbf":
+            return functions.Rbf(gamma)
+        if self.name == "laplacian":
+            return functions.Laplacian(gamma)
+        if self.name == "poly":
+            return functions.Polynomial(gamma, degree, coef0)
+        if self.name == "linear":
+            return functions.Linear()
+        if self.name == "precomputed":
+            return functions.Precomputed(table)
+        names = ", ".join(map(repr, NAMES))
+        message = (
+            f"kernel must be one of {names} or a function of two matrices, got "
+            f"kernel={self.name!r}."
+        )
+        if self.name == "sigmoid":
+            message += " It is not positive definite."
+        raise ValueError(message)
+
+    def priced(self, X: Matrix) -> Matrix:
+        """Return the columns times the costs of their shifts, as floats of 64 bits."""
+        X = X.astype(np.float64, copy=False)
+        if self.costs is None or self.is_table:
+            return X
+        if np.isinf(self.costs).any():
+            raise ValueError(
+                "feature_cost=inf is not possible with a kernel: use WassersteinSVC, "
+                "or a large number."
+            )
+        return scaled_columns(X, self.costs)
+
+    def points(self, X: Matrix) -> Matrix:
+        """Return what the function takes: priced rows, or their numbers in a table."""
+        if not self.is_table:
+            return self.priced(X)
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"A precomputed kernel needs a square matrix, got X of shape {X.shape}."
+            )
+        return np.arange(len(X))[:, None]
+
+    def coefficient(self, X: Matrix, sample_weight: np.ndarray | None) -> float:
+        """Return γ by the parameter `gamma`."""
+        gamma = self.gamma
+        if not isinstance(gamma, str):
+            if not check_number(gamma, "gamma") > 0.0:
+                raise ValueError(f"gamma must be above 0, got gamma={gamma!r}.")
+            return float(gamma)
+        if gamma not in ("rule", "scale", "auto"):
+            raise ValueError(
+                "gamma must be a number, 'rule', 'scale' or 'auto', got "
+                f"gamma={gamma!r}."
+            )
+        if self.is_table or gamma == "auto":
+            return 1.0 / X.shape[1]
+        X = self.priced(X)
+        weights = np.ones(X.shape[0])
+        if gamma == "rule" and sample_weight is not None:
+            weights = sample_weight
+        shares = weights / weights.sum()
+        means = np.asarray(shares @ X).ravel()
+        mean_square = float(shares @ squared_norms(X))
+        if gamma == "rule":
+            distance = float(mean_square - means @ means)
+            return WIDTH / distance if distance > 0 else 1.0
+        variance = float(mean_square / X.shape[1] - means.mean() ** 2)
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0

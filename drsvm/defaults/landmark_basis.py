@@ -1,0 +1,70 @@
+"""An orthonormal basis of the span of landmarks in the feature space of a kernel.
+
+There, a function is a vector of m weights with the same norm, and a row becomes the
+values of the basis functions. So workers map their rows to m features, once, which
+leaves the problem of a linear classifier.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.defaults.kernel_parameters import KernelParameters
+from drsvm.problem.kernel_classifier import KernelClassifier
+from drsvm.problem.kernel_rows import FunctionRows, KernelRows
+from drsvm.solvers.landmarks.span import Span
+from drsvm.utils.annotations import Matrix
+
+
+class LandmarkBasis(NamedTuple):
+    """Landmarks z_j, and the functions Σ_j c_jl φ(z_j) of an orthonormal basis, l = 1, ..."""
+
+    landmarks: Matrix
+    coefficients: np.ndarray
+    functions: KernelClassifier
+    """The functions; 0 at the centre of the rows, if these have one."""
+
+    @classmethod
+    def of(
+        cls, given: Matrix, most: int, kernel: KernelParameters, rows: FunctionRows
+    ) -> "LandmarkBasis":
+        """Choose landmarks, each the farthest from the span of the others.
+
+        Parameters
+        ----------
+        given : array of shape (n_given, n_features)
+            Landmarks to choose from.
+        most : int
+            How many are chosen at most.
+        kernel : KernelParameters
+            The kernel.
+        rows : FunctionRows
+            Rows in its feature space, which may have a centre.
+
+        Returns
+        -------
+        LandmarkBasis
+            The landmarks and the basis of their span.
+        """
+        points = kernel.priced(given)
+        span = Span(KernelRows(points, rows.function))
+        span.add_landmarks(np.arange(points.shape[0]), most)
+        chosen = span.landmarks
+        coefficients = span.coefficients(np.eye(span.size))[chosen]
+        if rows.centre is None:
+            centre = np.zeros(1)
+        else:
+            centre = np.asarray(rows.centre)
+        central = np.flatnonzero(centre)
+        at_central_rows = KernelRows(points[chosen], rows.function).at(
+            rows.points[central], coefficients
+        )
+        functions = KernelClassifier(
+            rows.function,
+            points[chosen],
+            coefficients.T,
+            -(centre[central] @ at_central_rows),
+            np.zeros(0),  # no classes
+            kernel.costs,
+        )
+        return cls(given[chosen], coefficients, functions)
