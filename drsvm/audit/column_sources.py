@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.audit.model_layers import layers
+from drsvm.audit.model_layers import names_given_by, preparations
 from drsvm.problem.kernel_functions import dense
 from drsvm.utils.annotations import Classifier, Matrix
 
-# What steps raise that give no names
-NAMELESS = (AttributeError, TypeError, ValueError)
 # Of shifts of the columns; linear steps need two, and more where rounding is coarse
 TRIALS = 5
 
@@ -96,8 +94,8 @@ def columns_behind(
     which have the given names.
     """
     steps = []
-    for layer in layers(model):
-        for _, step in getattr(layer, "steps", [])[:-1]:
+    for part in preparations(model):
+        for _, step in part.steps:
             if hasattr(step, "transform"):
                 steps.append(step)
     sources = np.arange(features.shape[1])
@@ -119,10 +117,7 @@ def columns_behind(
     if not hasattr(table, "shape"):
         table = np.asarray(table)
     if names is None and first:
-        try:
-            names = steps[first - 1].get_feature_names_out()
-        except NAMELESS:
-            names = None
+        names = names_given_by(steps[first - 1])
     names = shown_names(names, table.shape[1])
     return Columns(table, names, sources, steps[first:])
 
@@ -161,9 +156,8 @@ def _sources(step: Any, n: int) -> np.ndarray | None:
     # zeros delimit them, so that no name can contain another.
     unnamed = copy(step)
     vars(unnamed).pop("feature_names_in_", None)
-    try:
-        found = unnamed.get_feature_names_out([f"\0{place}\0" for place in range(n)])
-    except NAMELESS:
+    found = names_given_by(unnamed, [f"\0{place}\0" for place in range(n)])
+    if found is None:
         return None
     sources = []
     for name in found:

@@ -1,8 +1,7 @@
 """Shifts of rows that harm a classifier with a kernel: a lower bound on the worst case.
 
 `attacked_risk`, the bands of `RiskCurveDisplay` and the worst-case distribution of such
-a classifier need them: without the lower bound, nobody would know how much of the upper
-one is slack.
+a classifier need them: the upper bound alone does not say how much of it is slack.
 
 Each row is moved by projected gradients [1]_ within balls of several sizes, with its
 own label or a flipped one. How the budget is best spent on the moves that were found is

@@ -27,11 +27,19 @@ def layers(model: Classifier) -> Iterator[Any]:
         yield from layers(model.best_estimator_)
 
 
-def transformed(model: Classifier, X: Matrix) -> Matrix:
-    """Return rows as the classifier in a model gets them."""
+def preparations(model: Classifier) -> list[Any]:
+    """Return what is in front of the last step of each pipeline in a model."""
+    parts = []
     for layer in layers(model):
         if len(getattr(layer, "steps", ())) > 1:
-            X = layer[:-1].transform(X)
+            parts.append(layer[:-1])
+    return parts
+
+
+def transformed(model: Classifier, X: Matrix) -> Matrix:
+    """Return rows as the classifier in a model gets them."""
+    for part in preparations(model):
+        X = part.transform(X)
     return X
 
 
@@ -68,8 +76,10 @@ def last_step(model: Classifier, X: Matrix) -> tuple[Any, Matrix, Sequence[str] 
     names = columns
     if names is None:
         names = expected
-    if names is None:
-        names = _names_from_steps(model)
+    parts = preparations(model)
+    if names is None and parts:
+        # The outermost pipeline names them after its own columns.
+        names = names_given_by(parts[0])
     return classifier, X, names
 
 
@@ -85,16 +95,15 @@ def _check_columns(columns: list, expected: list) -> None:
     )
 
 
-def _names_from_steps(model: Classifier) -> Sequence[str] | None:
-    """Return the names that the outermost pipeline gives its features, if it does."""
-    for layer in layers(model):
-        if len(getattr(layer, "steps", ())) > 1:
-            try:
-                return layer[:-1].get_feature_names_out()
-            except (AttributeError, ValueError):
-                # One of the steps gives no names.
-                return None
-    return None
+def names_given_by(step: Any, names: list[str] | None = None) -> Sequence[str] | None:
+    """Return the names of a step's features, given those of its columns.
+
+    None if it, or a part of it, gives no names.
+    """
+    try:
+        return step.get_feature_names_out(names)
+    except (AttributeError, TypeError, ValueError):
+        return None
 
 
 def trained_parameters(classifier: Any) -> AdversaryParameters:

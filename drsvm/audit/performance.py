@@ -19,6 +19,7 @@ from drsvm.audit.intervals import (
 )
 from drsvm.defaults.roc_auc import auc_parts
 from drsvm.estimators.scores import codes_of
+from drsvm.utils.messages import right_aligned
 
 MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
 SHORT_NAMES = {
@@ -56,6 +57,7 @@ def scores(
     """
     n_classes = len(classes)
     codes = _codes(y, classes)
+    # Not scikit-learn's confusion matrix, which refuses rows of unknown labels only
     known = codes < n_classes
     pairs = n_classes * codes[known] + codes_of(decisions)[known]
     counts = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
@@ -225,9 +227,7 @@ def by_class(found: Figures) -> list[str]:
         for count in row.values():
             cells.append(f"{count:,}")
         table.append(cells)
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    lines = []
-    for label, *cells in table:
-        aligned = map(str.rjust, cells, widths[1:])
-        lines.append("  ".join([label.ljust(widths[0]), *aligned]))
-    return lines
+    width = max(len(line[0]) for line in table)
+    for line in table:
+        line[0] = line[0].ljust(width)
+    return right_aligned(table)

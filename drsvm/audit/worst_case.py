@@ -69,7 +69,7 @@ def worst_case_risk(
         Several rows of (coef, intercept) are in the order of the sorted labels of y.
     X, y : array, data frame or sparse matrix, array
         The sample at the centre of the ball. The rows may be on a Dask cluster or on a
-        graphics card, as those of a `drsvm.Problem`; y must then have two labels, or
+        GPU, as those of a `drsvm.Problem`; y must then have two labels, or
         `positive` be given.
     radius : float or array of floats, optional
         Radius of the ball, or several of them. By default that of the training of a
@@ -153,12 +153,8 @@ def worst_case_risk(
         )
     data = decision_values(model, X, y, sample_weight, positive)
     ball = ball_of(model, data, given)
-    # Weights that are whole numbers stand for rows.
-    n_rows = len(data.codes)
-    if confidence is not None:
-        n_rows = rows_drawn(sample_weight, n_rows)
     adversary = adversary_for(data, {**ball, "radius": 0.0})
-    return _risks_by_radius(adversary, measure, ball["radius"], n_rows)
+    return _risks_by_radius(adversary, measure, ball["radius"], sample_weight)
 
 
 def attacked_risk(
@@ -218,7 +214,7 @@ def attacked_risk(
     data = decision_values(model, X, y, sample_weight, positive)
     ball = ball_of(model, data, given)
     adversary = adversary_for(data, {**ball, "radius": 0.0}, KernelAttack)
-    return _risks_by_radius(adversary, measure, ball["radius"], len(data.codes))
+    return _risks_by_radius(adversary, measure, ball["radius"], sample_weight)
 
 
 class _Measure(NamedTuple):
@@ -262,9 +258,9 @@ class _Measure(NamedTuple):
 
 
 def _risks_by_radius(
-    adversary: Adversary, measure: _Measure, radius: Any, n_rows: int
+    adversary: Adversary, measure: _Measure, radius: Any, sample_weight: Values
 ) -> Costs:
-    """Return the risks in the shape of the radius; n_rows is for the confidence."""
+    """Return the risks in the shape of the radius."""
     radii = _checked_radii(radius)
     if measure.loss == "hinge":
         return _shaped_like(radius, adversary.hinge_risks(radii))
@@ -273,7 +269,8 @@ def _risks_by_radius(
     if measure.confidence is None:
         risks = options.in_sample(radii, measure.limit)
     else:
-        risks = options.in_population(radii, measure.limit, measure.confidence, n_rows)
+        n = rows_drawn(sample_weight, len(adversary.data.codes))
+        risks = options.in_population(radii, measure.limit, measure.confidence, n)
     return _shaped_like(radius, risks)
 
 
@@ -312,9 +309,6 @@ def _risk_of_remote_rows(
     )
     if classes is not None and not against_rest:
         check_known(problem.classes, classes)
-    n_rows = problem.n_rows
-    if measure.confidence is not None:
-        n_rows = rows_drawn(sample_weight, n_rows)
     radii = _checked_radii(ball["radius"])
     coef = validation.check_weight_vector(
         functions.coef[0], problem.n_features, "the model's coef"
@@ -323,7 +317,8 @@ def _risk_of_remote_rows(
     norm = problem.norm_of(coef, intercept)
     risks = problem.worst_case(measure.loss, coef, intercept, norm, radii)
     if measure.confidence is not None:
-        risks = np.minimum(risks + band(measure.confidence, n_rows), 1.0)
+        n = rows_drawn(sample_weight, problem.n_rows)
+        risks = np.minimum(risks + band(measure.confidence, n), 1.0)
     return _shaped_like(ball["radius"], risks)
 
 
