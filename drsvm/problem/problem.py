@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, final
 
 import numpy as np
@@ -36,16 +35,6 @@ from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.parallel import elementwise, over_parts, total
 
 # The parameters of a problem, without its data; the last three are costs and signs.
-PARAMETERS = (
-    "radius",
-    "flip_cost",
-    "norm",
-    "l2",
-    "fit_intercept",
-    "intercept_cost",
-    "feature_cost",
-    "monotonic_cst",
-)
 _DEFAULTS = {
     "radius": 0.1,
     "flip_cost": 1.0,
@@ -56,6 +45,7 @@ _DEFAULTS = {
     "feature_cost": None,
     "monotonic_cst": None,
 }
+PARAMETERS = tuple(_DEFAULTS)
 # Sums over the rows depend on these attributes, and on flip costs by row.
 _DATA = {"rows", "signs", "sample_weight"}
 
@@ -221,7 +211,9 @@ class Problem:
     def with_checked(self, **attributes) -> "Problem":
         """Return the problem with other attributes, which are in their checked form."""
         other = object.__new__(Problem)
-        vars(other).update(zip(_FIELDS, _VALUES(vars(self)), strict=True))
+        # Only fields: what is cached belongs to this problem.
+        for name in _FIELDS:
+            vars(other)[name] = vars(self)[name]
         other._set(**attributes)
         return other
 
@@ -635,7 +627,6 @@ class Problem:
 
 
 _FIELDS = tuple(field.name for field in fields(Problem))
-_VALUES = itemgetter(*_FIELDS)
 
 
 def _checked(name: str, value: Any, n_features: int) -> Any:

@@ -56,7 +56,7 @@ def check_flip_costs(value, n: int, kept: np.ndarray | None = None) -> Costs:
         )
     if np.ndim(value) == 0:
         return check_flip_cost(value)
-    costs = _one_per_row(value, n, "flip_cost")
+    costs = _one_per("row", value, n, "flip_cost")
     rule = "costs must be at least 0 (inf is allowed: a verified label)"
     _refuse(costs, ~(costs >= 0), "flip_cost", "row", rule)
     tiny = (costs > 0) & (costs < SMALLEST_FLIP_COST)
@@ -83,7 +83,7 @@ def check_feature_costs(value, d: int) -> np.ndarray | None:
     """Return the costs of the features, or None if all are 1."""
     if value is None:
         return None
-    costs = _one_per_feature(value, d, "feature_cost")
+    costs = _one_per("feature", value, d, "feature_cost")
     rule = f"{COST_RULE} (a feature that cannot shift)"
     _refuse(costs, ~_is_cost(costs), "feature_cost", "feature", rule)
     return None if (costs == 1).all() else costs
@@ -101,7 +101,7 @@ def check_monotonic_signs(value, d: int) -> np.ndarray | None:
     """
     if value is None:
         return None
-    signs = _one_per_feature(value, d, "monotonic_cst")
+    signs = _one_per("feature", value, d, "monotonic_cst")
     rule = (
         "use 1 for a weight that must not be negative, -1 for one that must not be "
         "positive, 0 for a free one"
@@ -138,15 +138,7 @@ def _shown(names: Sequence) -> str:
     return f"{text}, …" if len(names) > 5 else text
 
 
-def _one_per_feature(value, d: int, name: str) -> np.ndarray:
-    return _one_per(value, d, name, "feature", "fiu")
-
-
-def _one_per_row(value, n: int, name: str, kinds: str = "fiu") -> np.ndarray:
-    return _one_per(value, n, name, "row", kinds)
-
-
-def _one_per(value, count: int, name: str, what: str, kinds: str) -> np.ndarray:
+def _one_per(what: str, value, count: int, name: str, kinds: str = "fiu") -> np.ndarray:
     """Return the values as a new float64 array with one entry per row or feature.
 
     A number is repeated.
@@ -418,7 +410,7 @@ def check_unscaled_weights(sample_weight, n: int) -> np.ndarray:
 
     All of them are finite and at least 0.
     """
-    weights = _one_per_row(sample_weight, n, "sample_weight", "fiub")
+    weights = _one_per("row", sample_weight, n, "sample_weight", "fiub")
     bad = ~(np.isfinite(weights) & (weights >= 0))
     rule = "weights must be finite and at least 0"
     _refuse(weights, bad, "sample_weight", "row", rule)
