@@ -205,7 +205,7 @@ def _value_and_slope(
         size = norm.value(outside)
     else:
         finite = np.isfinite(feature_cost)
-        outside[finite] -= ball.project_priced_ball(
+        outside[finite] -= ball.project_scaled_ball(
             outside[finite], rest, feature_cost[finite]
         )
         size = norm.value(outside / feature_cost)

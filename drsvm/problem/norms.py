@@ -67,8 +67,8 @@ class Norm(ABC):
         """
 
     @abstractmethod
-    def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
-        """Return the point u with ‖prices ⊙ u‖_q ≤ radius that is nearest to w.
+    def project_scaled_ball(self, w, radius: float, costs) -> np.ndarray:
+        """Return the point u with ‖costs ⊙ u‖_q ≤ radius that is nearest to w.
 
         All numbers must be finite.
         """
@@ -80,9 +80,9 @@ class Norm(ABC):
         The part is between 0 and the total.
         """
 
-    def cone_factors(self, prices: np.ndarray) -> np.ndarray:
-        """Return the f by which the cone multiplies weights with the given prices."""
-        return 1.0 / prices
+    def cone_factors(self, costs: np.ndarray) -> np.ndarray:
+        """Return the f by which the cone multiplies weights with the given costs."""
+        return 1.0 / costs
 
     def typical_value(self, deviations: np.ndarray) -> float:
         """Return the typical p-norm of normal variables with these deviations."""
@@ -129,18 +129,18 @@ class L1(Norm):
         threshold = epigraph.threshold(sizes, float(radius), 0.0)
         return np.sign(w) * np.maximum(sizes - threshold, 0.0)
 
-    def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
+    def project_scaled_ball(self, w, radius: float, costs) -> np.ndarray:
         sizes = np.abs(w)
-        if float(prices @ sizes) <= radius:
+        if float(costs @ sizes) <= radius:
             return w.copy()
         # u_j = (|w_j| − θ a_j)₊: the entries with the largest |w_j| / a_j remain.
-        ratios = sizes / prices
+        ratios = sizes / costs
         order = np.argsort(-ratios)
-        thresholds = np.cumsum((prices * sizes)[order]) - radius
-        thresholds /= np.cumsum(prices[order] ** 2)
+        thresholds = np.cumsum((costs * sizes)[order]) - radius
+        thresholds /= np.cumsum(costs[order] ** 2)
         active = np.count_nonzero(ratios[order] > thresholds)
-        kept = np.maximum(sizes - thresholds[max(active, 1) - 1] * prices, 0.0)
-        return np.sign(w) * _shrunk(kept, self.value(prices * kept), radius)
+        kept = np.maximum(sizes - thresholds[max(active, 1) - 1] * costs, 0.0)
+        return np.sign(w) * _shrunk(kept, self.value(costs * kept), radius)
 
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
         return max(total - part, 0.0), 1.0, -1.0
@@ -169,18 +169,18 @@ class L2(Norm):
     def project_ball(self, w, radius: float) -> np.ndarray:
         return _shrunk(w, euclidean(w), radius)
 
-    def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
-        priced = prices * w
-        length = euclidean(priced)
+    def project_scaled_ball(self, w, radius: float, costs) -> np.ndarray:
+        scaled = costs * w
+        length = euclidean(scaled)
         if length <= radius:
             return w.copy()
         if radius <= TINY * length:
             return np.zeros_like(w)
-        squares = (priced / length) ** 2
-        curvature = (prices / largest(prices)) ** 2
+        squares = (scaled / length) ** 2
+        curvature = (costs / largest(costs)) ** 2
         multiplier = _ellipsoid_multiplier(squares, curvature, radius / length)
         near = w / (1.0 + multiplier * curvature)
-        return _shrunk(near, euclidean(prices * near), radius)
+        return _shrunk(near, euclidean(costs * near), radius)
 
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
         rest = math.sqrt(max(total - part, 0.0) * (total + part))
@@ -209,8 +209,8 @@ class LInf(Norm):
     def project_ball(self, w, radius: float) -> np.ndarray:
         return np.clip(w, -radius, radius)
 
-    def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
-        return np.clip(w, -radius / prices, radius / prices)
+    def project_scaled_ball(self, w, radius: float, costs) -> np.ndarray:
+        return np.clip(w, -radius / costs, radius / costs)
 
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
         return total, 1.0, 0.0

@@ -82,18 +82,18 @@ def flip_gains(margins) -> np.ndarray:
     return np.minimum(2.0 * margins, 1.0 + margins)
 
 
-def flips_with_price(margins, weights, flip_cost):
-    """Return the breakpoints of the flips that have a price.
+def flips_with_cost(margins, weights, flip_cost):
+    """Return the breakpoints of the flips that have a cost.
 
     Further, their shares of the slope Σ π_i κ_i, and this sum.
     """
     if by_row(flip_cost):
-        priced = np.isfinite(flip_cost) & (flip_cost > 0) & (weights > 0)
-        costs = flip_cost[priced]
-        slopes = weights[priced] * costs
+        with_cost = np.isfinite(flip_cost) & (flip_cost > 0) & (weights > 0)
+        costs = flip_cost[with_cost]
+        slopes = weights[with_cost] * costs
         slope = float(slopes.sum())
         shares = slopes / max(slope, 1e-300)
-        return flip_gains(margins[priced]) / costs, shares, slope
+        return flip_gains(margins[with_cost]) / costs, shares, slope
     if flip_cost == 0 or math.isinf(flip_cost):
         return np.zeros(0), np.zeros(0), 1.0
 
@@ -113,7 +113,7 @@ def smallest_best_price(
     """Return the smallest minimiser λ ≥ ‖w‖_q, for one radius or an array of radii."""
     radius = np.asarray(radius, dtype=np.float64)
     prices = np.full(radius.shape, float(norm_of_weights))
-    breakpoints, shares, unit = flips_with_price(margins, weights, flip_cost)
+    breakpoints, shares, unit = flips_with_cost(margins, weights, flip_cost)
     if len(breakpoints) == 0:
         return prices
     affordable = radius / unit * (1.0 + TIE)
@@ -184,7 +184,7 @@ def worst_case_hinge(
     )
     unmoved = expected_loss(margins, weights, 0.0, np.inf)
     gain_of_free = gain_of_free_flips(flip_margins, weights, flip_cost)
-    breakpoints, shares, unit = flips_with_price(flip_margins, weights, flip_cost)
+    breakpoints, shares, unit = flips_with_cost(flip_margins, weights, flip_cost)
 
     # The increase in the loss through flips, net of their cost: Σ_i π_i (κ_i λ_i −
     # κ_i λ)₊. The optimal λ is one of the breakpoints λ_i, so that its own term is
@@ -219,16 +219,16 @@ def worst_case_error(
     return np.minimum(knapsack(costs, np.ones_like(costs), weights, radii), 1.0)
 
 
-def knapsack(prices, gains, weights, radii) -> np.ndarray:
+def knapsack(costs, gains, weights, radii) -> np.ndarray:
     """Return the largest expected gain for every radius.
 
-    What gains most for its price comes first.
+    What gains most for its cost comes first.
     """
-    free = prices == 0
-    useful = np.flatnonzero(~free & (gains > 0) & (weights > 0) & np.isfinite(prices))
-    order = useful[np.argsort(prices[useful] / gains[useful])]
-    start = np.zeros(1, like=prices)
-    spent = np.concatenate([start, np.cumsum(weights[order] * prices[order])])
+    free = costs == 0
+    useful = np.flatnonzero(~free & (gains > 0) & (weights > 0) & np.isfinite(costs))
+    order = useful[np.argsort(costs[useful] / gains[useful])]
+    start = np.zeros(1, like=costs)
+    spent = np.concatenate([start, np.cumsum(weights[order] * costs[order])])
     gained = np.concatenate([start, np.cumsum(weights[order] * gains[order])])
     bought = np.interp(np.asarray(radii, like=spent), spent, gained)
     return float(weights[free] @ gains[free]) + to_numpy(bought)

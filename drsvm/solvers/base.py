@@ -207,7 +207,7 @@ class Capability(Flag):
     # A finite cost of the intercept
     INTERCEPT_COST = auto()
     # Finite costs of features without ridge: factors of the columns (see
-    # `reformulation/priced_columns.py`)
+    # `reformulation/costs_as_columns.py`)
     COLUMN_COSTS = auto()
     # Other costs of features
     FEATURE_COSTS = auto()

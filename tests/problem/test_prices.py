@@ -387,7 +387,7 @@ def test_projections_onto_priced_balls_are_optimal(q):
         w = rng.normal(size=d)
         prices = np.exp(3 * rng.normal(size=d))
         radius = rng.choice([0.0, 0.01, 0.5, 1.5]) * np.linalg.norm(prices * w, q)
-        u = ball.project_priced_ball(w, radius, prices)
+        u = ball.project_scaled_ball(w, radius, prices)
         assert np.linalg.norm(prices * u, q) <= radius * (1 + 1e-12)
         # (w − u)·(z − u) ≤ 0 for all z in the ball: the largest (w − u)·z is radius ·
         # ‖(w − u)/a‖ in the dual norm.

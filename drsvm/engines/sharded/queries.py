@@ -15,7 +15,7 @@ from drsvm.problem.reducers import Joined, Summable, Sums
 from drsvm.problem.risk import (
     costs_of_misclassification,
     expected_loss,
-    flips_with_price,
+    flips_with_cost,
     gain_of_free_flips,
 )
 from drsvm.problem.rows import RowsLost
@@ -56,7 +56,7 @@ def breakpoints(
     cost = problem.flip_cost
     loss = expected_loss(margins, weights, 0.0, np.inf)
     loss += gain_of_free_flips(margins, weights, cost)
-    points, shares, unit = flips_with_price(margins, weights, cost)
+    points, shares, unit = flips_with_cost(margins, weights, cost)
     above = points > floor
     histogram = Histogram.of(points[above], unit * shares[above], path, bins)
     return Sums((histogram, loss))

@@ -41,7 +41,7 @@ from drsvm.problem.risk import affordable_flips, expected_loss
 from drsvm.problem.row_sums import gradient_of_classes, typical_row_norm
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED, Samples
-from drsvm.solvers.reformulation.priced_columns import PricedColumns
+from drsvm.solvers.reformulation.costs_as_columns import CostsAsColumns
 from drsvm.utils.parallel import elementwise
 
 # θ is at least this share of the ridge, and the sum of both at least this many times
@@ -123,7 +123,7 @@ class Ascent(ABC):
         rng: np.random.Generator,
         shrinking=True,
     ):
-        self.columns = PricedColumns.of(problem, intercept=False)
+        self.columns = CostsAsColumns.of(problem, intercept=False)
         problem = self.columns.problem
         n = problem.n_rows
         d = problem.n_features

@@ -14,7 +14,7 @@ from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.ascent_by_norm import ASCENTS, L2Ascent
 from drsvm.solvers.fallback import Patience, Trend
-from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
+from drsvm.solvers.reformulation.costs_as_columns import AS_COLUMNS
 
 FIRST_RATIO = 0.5  # initial guess of gap / estimate
 # Maximum number of epochs before the first certificate, and between later ones

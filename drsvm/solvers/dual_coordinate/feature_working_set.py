@@ -22,7 +22,7 @@ from drsvm.solvers.base import Candidate, DelegatingState, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.dual_coordinate_solver import DualCoordinateState
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
-from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
+from drsvm.solvers.reformulation.costs_as_columns import AS_COLUMNS
 
 # With at most this many features, the first working set contains all of them.
 FEW = 100

@@ -1,7 +1,7 @@
 """Problems in other coordinates, with a way there and a way back.
 
 `shifted_columns` moves columns far from 0, `span_of_rows` makes few wide rows narrow,
-`priced_columns` turns costs into columns for methods without cones; `constant` has the
+`costs_as_columns` turns costs into columns for methods without cones; `constant` has the
 optimum where flips cost nothing.
 """
 
@@ -11,7 +11,10 @@ from drsvm.utils.lazy import lazy_names
 
 # For other folders and for tests
 if TYPE_CHECKING:
-    from drsvm.solvers.reformulation.priced_columns import PricedColumns, with_constant
+    from drsvm.solvers.reformulation.costs_as_columns import (
+        CostsAsColumns,
+        with_constant,
+    )
     from drsvm.solvers.reformulation.span_of_rows import SpanOfRows, in_span_of_rows
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -25,7 +25,7 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.fallback import Patience, can_take_over
 from drsvm.solvers.paper.admm.ball_qp import EXACT
 from drsvm.solvers.paper.admm.subproblem import Subproblem, Trial
-from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS, PricedColumns
+from drsvm.solvers.reformulation.costs_as_columns import AS_COLUMNS, CostsAsColumns
 
 # Share of a bracket that a golden section cuts off
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
@@ -115,7 +115,7 @@ class _AdmmState(State):
     """Common part of all ADMM runs."""
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
-        self.columns = PricedColumns.of(problem)
+        self.columns = CostsAsColumns.of(problem)
         self.settings = settings
         self.limits = limits
         self.problem = self.columns.problem

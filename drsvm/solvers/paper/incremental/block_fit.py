@@ -10,7 +10,7 @@ from drsvm.problem import validation
 from drsvm.problem.norms import norm_for
 from drsvm.problem.risk import affordable_flips
 from drsvm.solvers.paper.incremental.epochs import Epochs, Samples
-from drsvm.solvers.reformulation.priced_columns import with_constant
+from drsvm.solvers.reformulation.costs_as_columns import with_constant
 
 # in natural steps, and the power of the number of blocks by which steps decay
 FIRST_STEP = 0.1

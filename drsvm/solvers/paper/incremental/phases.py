@@ -33,7 +33,7 @@ from drsvm.solvers.paper.incremental.step_sizes import (
     StepSizes,
     sensible,
 )
-from drsvm.solvers.reformulation.priced_columns import PricedColumns
+from drsvm.solvers.reformulation.costs_as_columns import CostsAsColumns
 from drsvm.utils.clock import Stopwatch
 
 # weights of the latest epoch in the averages of points and of multipliers
@@ -85,7 +85,7 @@ class Workspace:
         self.limits = limits
         self.step_sizes = step_sizes
         self.polish_dual = polish_dual
-        self.columns = PricedColumns.of(problem)
+        self.columns = CostsAsColumns.of(problem)
         has_constant = self.columns.intercept_cost is not None
         self.epochs = Epochs.of(
             self.columns.problem, order, limits.generator(), has_constant, limits.time

@@ -29,7 +29,7 @@ from drsvm.solvers.paper.incremental.phases import (
     Workspace,
 )
 from drsvm.solvers.paper.incremental.step_sizes import SCHEMES, StepSizes
-from drsvm.solvers.reformulation.priced_columns import AS_COLUMNS
+from drsvm.solvers.reformulation.costs_as_columns import AS_COLUMNS
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
 

@@ -11,7 +11,7 @@ from thorough import for_each
 
 from drsvm.certificate import certify
 from drsvm.solvers import Candidate
-from drsvm.solvers.reformulation import PricedColumns, with_constant
+from drsvm.solvers.reformulation import CostsAsColumns, with_constant
 
 
 def priced_problem(norm=2, **prices):
@@ -31,7 +31,7 @@ def priced_problem(norm=2, **prices):
 def test_objective_and_bound_are_the_same(container, norm):
     problem = priced_problem(norm)
     problem = problem.on_rows(container(problem.X))
-    columns = PricedColumns.of(problem)
+    columns = CostsAsColumns.of(problem)
     assert not columns.problem.fit_intercept and columns.problem.feature_cost is None
     rng = np.random.default_rng(1)
     for _ in range(10):
@@ -63,7 +63,7 @@ def test_a_free_intercept_and_trusted_features_stay_as_they_are():
     problem = priced_problem(
         intercept_cost=math.inf, feature_cost=[2.0, math.inf, 1.0, 1.0]
     )
-    columns = PricedColumns.of(problem)
+    columns = CostsAsColumns.of(problem)
     assert columns.problem.fit_intercept and columns.intercept_cost is None
     assert columns.problem.feature_cost is not None
     assert columns.problem.feature_cost.tolist() == [1.0, math.inf, 1.0, 1.0]
@@ -75,7 +75,7 @@ def test_a_free_intercept_and_trusted_features_stay_as_they_are():
 def test_nothing_is_copied_without_prices():
     problem = well_conditioned_instance(0, 20, 3, fit_intercept=True)
     candidate = Candidate(np.ones(3), 2.0)
-    columns = PricedColumns.of(problem)
+    columns = CostsAsColumns.of(problem)
     assert columns.problem is problem
     for converted in (columns.to_outer(candidate), columns.to_inner(candidate)):
         assert (

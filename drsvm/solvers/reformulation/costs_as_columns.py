@@ -29,7 +29,7 @@ AS_COLUMNS = Capability.FLIP_COSTS | Capability.INTERCEPT_COST | Capability.COLU
 
 
 @dataclass(frozen=True, eq=False)
-class PricedColumns(Reformulation):
+class CostsAsColumns(Reformulation):
     """A problem without finite costs of features and intercept.
 
     Its rows are a copy, if there are such costs.
@@ -42,7 +42,7 @@ class PricedColumns(Reformulation):
     """The size of the constant column, which is the last one, or None without it."""
 
     @classmethod
-    def of(cls, problem: Problem, intercept: bool = True) -> "PricedColumns":
+    def of(cls, problem: Problem, intercept: bool = True) -> "CostsAsColumns":
         """Return a problem in units of its costs.
 
         Without `intercept`, that of the intercept stays as it is.
