@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from inside import clock, count_calls, interrupt_in, set_sizes  # noqa: F401  # fixtures
+from inside import clock, count_calls, interrupt_in, set_values  # noqa: F401  # fixtures
 from problems import DUAL_ORDER
 from sklearn.datasets import load_iris, make_classification
 from sklearn.preprocessing import StandardScaler

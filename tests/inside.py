@@ -9,9 +9,9 @@ import pytest
 
 from drsvm.utils import clock as clock_of_limits
 
-# Numbers that decide which way the package takes; where a function returns the number,
-# it is replaced. A test sets them so that few rows take the way of many.
-SIZES = {
+# Mostly numbers that decide which way the package takes: a test sets them so that few
+# rows take the way of many. A function is replaced by one that returns the value.
+VALUES = {
     # engines
     "thread_work": "drsvm.engines.cpu:THREAD_WORK",
     "share_work": "drsvm.engines.cpu:SHARE_WORK",
@@ -93,16 +93,16 @@ def owner_and_name(place):
 
 
 @pytest.fixture
-def set_sizes(monkeypatch):
-    """Return a function that sets sizes until the end of the test."""
+def set_values(monkeypatch):
+    """Return a function that sets values until the end of the test."""
 
-    return partial(set_sizes_by, monkeypatch)
+    return partial(set_values_by, monkeypatch)
 
 
-def set_sizes_by(monkeypatch, **sizes):
-    """Set sizes until a monkeypatch is undone, for fixtures of a wider scope."""
-    for size, value in sizes.items():
-        owner, name = owner_and_name(SIZES[size])
+def set_values_by(monkeypatch, **values):
+    """Set values until a monkeypatch is undone, for fixtures of a wider scope."""
+    for key, value in values.items():
+        owner, name = owner_and_name(VALUES[key])
         if callable(getattr(owner, name)):
             monkeypatch.setattr(owner, name, partial(returned, value))
         else:

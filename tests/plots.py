@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from inside import set_sizes_by
+from inside import set_values_by
 
 # A name that would do harm if it were not escaped
 NASTY = "<script>alert('&')</script>"
@@ -17,7 +17,7 @@ def omit_plots(monkeypatch):
     """Let reports have no plots, and few trees judge the labels: these take most of the
     time.
     """
-    set_sizes_by(monkeypatch, plots_of_reports=defaultdict(str))
+    set_values_by(monkeypatch, plots_of_reports=defaultdict(str))
     use_few_trees(monkeypatch)
 
 
@@ -26,4 +26,4 @@ def use_few_trees(monkeypatch):
     in reports.
     """
     trees = {"max_iter": 20, "max_leaf_nodes": 8}
-    set_sizes_by(monkeypatch, trees_of_reports=trees, n_trees=10)
+    set_values_by(monkeypatch, trees_of_reports=trees, n_trees=10)

@@ -93,17 +93,17 @@ def vectors_of_size(draw, size):
     )
 
 
-SIZES = st.integers(1, 8)
+VALUES = st.integers(1, 8)
 
 
 @functools.cache
 def vectors():
     """Vectors of one to eight entries."""
-    return SIZES.flatmap(vectors_of_size)
+    return VALUES.flatmap(vectors_of_size)
 
 
 @st.composite
 def vector_pairs(draw):
     """Two vectors of the same size."""
-    size = draw(SIZES)
+    size = draw(VALUES)
     return draw(vectors_of_size(size)), draw(vectors_of_size(size))

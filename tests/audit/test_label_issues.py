@@ -441,14 +441,14 @@ def test_a_constant_second_opinion_does_not_count(tumours):
     )  # trees need 20 rows in a leaf
 
 
-def test_large_sparse_rows_have_no_second_opinion(set_sizes, tumours):
+def test_large_sparse_rows_have_no_second_opinion(set_values, tumours):
     X, y, _ = tumours
     rows = sparse.csr_array(X[:150])
     assert (
         find_label_issues(rows, y[:150], cv=2, second_opinion="auto").second_label
         is not None
     )
-    set_sizes(dense_entries=1000)
+    set_values(dense_entries=1000)
     assert (
         find_label_issues(rows, y[:150], cv=2, second_opinion="auto").second_label
         is None

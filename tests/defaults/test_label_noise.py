@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from label_tables import CORRECT, LEARNABLE, SIZES, with_wrong_labels
+from label_tables import CORRECT, LEARNABLE, VALUES, with_wrong_labels
 from scipy.special import expit
 from sklearn.datasets import make_classification
 from thorough import LONG
@@ -93,13 +93,13 @@ def test_claims_on_sixty_tables_with_and_sixty_without_wrong_labels():
     for number in range(120, 180):  # the rule was fixed on the first 120, among others
         rng = np.random.default_rng(number)
         correct = list(CORRECT.values())[number % len(CORRECT)](
-            rng, int(rng.choice(SIZES))
+            rng, int(rng.choice(VALUES))
         )
         false += (
             find_label_issues(*correct, second_opinion="auto").wrong_labels is not None
         )
         X, y = list(LEARNABLE.values())[number % len(LEARNABLE)](
-            rng, int(rng.choice(SIZES))
+            rng, int(rng.choice(VALUES))
         )
         y, wrong = with_wrong_labels(rng, y, by_class=number % 12 >= 6)
         found = find_label_issues(X, y, second_opinion="auto")

@@ -60,9 +60,9 @@ def test_empty_chunks_and_chunks_without_weight():
 
 
 @pytest.fixture
-def few_numbers(set_sizes):
+def few_numbers(set_values):
     """Numbers are fetched only when very few are left, so that several histograms are needed."""
-    set_sizes(numbers_to_fetch=3, n_bins=8)
+    set_values(numbers_to_fetch=3, n_bins=8)
 
 
 def looks(numbers, masses, cuts=(10, 50)):

@@ -47,16 +47,16 @@ def problem(request):
 
 
 @pytest.fixture(params=THREADS.values(), ids=THREADS.keys())
-def engine(request, problem, set_sizes):
+def engine(request, problem, set_values):
     """An engine whose state is off the central path: for a small problem, or with one or several threads."""
-    engine = make_engine(problem, request.param, set_sizes)
+    engine = make_engine(problem, request.param, set_values)
     leave_the_path(engine)
     return engine
 
 
-def make_engine(problem, n_threads, set_sizes):
+def make_engine(problem, n_threads, set_values):
     if n_threads is not None:
-        set_sizes(thread_work=1)
+        set_values(thread_work=1)
     engine = CpuEngine(problem, n_threads)
     assert engine.n_threads == (n_threads or 1)
     assert engine.small is (n_threads is None)
@@ -211,10 +211,10 @@ def test_curvature_is_the_derivative_of_the_dual_sums(engine, problem):
     assert lam_sum == pytest.approx(sums_lam, rel=1e-9, abs=1e-12)
 
 
-def test_the_wide_form_has_the_same_curvature(problem, set_sizes):
+def test_the_wide_form_has_the_same_curvature(problem, set_values):
     tall = CpuEngine(problem)
     leave_the_path(tall)
-    set_sizes(wide_from=0)
+    set_values(wide_from=0)
     few = problem.subset(
         np.r_[
             np.flatnonzero(problem.signs > 0)[:2], np.flatnonzero(problem.signs < 0)[:2]
@@ -409,14 +409,14 @@ def test_dual_sums_are_those_of_the_multipliers(engine, problem):
     ],
 )
 @pytest.mark.parametrize("n_threads", THREADS.values(), ids=THREADS.keys())
-def test_containers_and_threads_make_no_difference(container, n_threads, set_sizes):
+def test_containers_and_threads_make_no_difference(container, n_threads, set_values):
     rng = np.random.default_rng(9)
     X = np.round(rng.normal(size=(N, 7))) * (rng.random((N, 7)) < 0.3)
     y = np.where(rng.random(N) < 0.5, 1, -1)
     reference = CpuEngine(Problem(X, y, fit_intercept=True), 1)
     leave_the_path(reference)
     other = make_engine(
-        Problem(container(X), y, fit_intercept=True), n_threads, set_sizes
+        Problem(container(X), y, fit_intercept=True), n_threads, set_values
     )
     leave_the_path(other)
     assert_close(other.of_rows, reference.of_rows, 1e-10)

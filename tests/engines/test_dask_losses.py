@@ -39,8 +39,8 @@ def client_here():
 
 
 @pytest.fixture
-def impatient(set_sizes):
-    set_sizes(patience=1.0, glance=0.5)
+def impatient(set_values):
+    set_values(patience=1.0, glance=0.5)
 
 
 def end_process():

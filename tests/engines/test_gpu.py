@@ -151,8 +151,8 @@ def test_radius_max_path_and_risk():
 
 
 @for_each(fit_intercept=[False, True], norm=NORMS)
-def test_a_newton_matrix_that_is_not_formed(norm, fit_intercept, set_sizes):
-    set_sizes(features_on_gpu=10)
+def test_a_newton_matrix_that_is_not_formed(norm, fit_intercept, set_values):
+    set_values(features_on_gpu=10)
     X, y = samples()
     check(
         KINDS["sparse"](X),
@@ -179,11 +179,11 @@ def test_far_columns_are_shifted_and_ill_conditioned_ones_solved():
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32"])
-def test_rows_that_do_not_fit_cross_in_every_pass(kind, set_sizes):
+def test_rows_that_do_not_fit_cross_in_every_pass(kind, set_values):
     X, y = samples()
     X = KINDS[kind](X)
     # Less than the rows and their state take
-    set_sizes(memory_of_gpu=600_000, block_bytes_of_gpu=10_000)
+    set_values(memory_of_gpu=600_000, block_bytes_of_gpu=10_000)
     # A given ridge: the automatic one comes from a rough solution, which depends on
     # where the rows are.
     expected = WassersteinSVC(radius=0.05, l2=0.005, tol=1e-8).fit(X, y)
@@ -195,9 +195,9 @@ def test_rows_that_do_not_fit_cross_in_every_pass(kind, set_sizes):
     )
 
 
-def test_state_that_does_not_fit_is_an_error(set_sizes):
+def test_state_that_does_not_fit_is_an_error(set_values):
     X, y = samples()
-    set_sizes(memory_of_gpu=100_000)
+    set_values(memory_of_gpu=100_000)
     with pytest.raises(GpuError, match="GB of the GPU are free"):
         WassersteinSVC(radius=0.05, engine="gpu").fit(X, y)
 
@@ -333,13 +333,13 @@ def curved_samples(n=700, d=3):
 
 
 @pytest.fixture(params=["kept", "in tiles"])
-def many_rows(request, set_sizes):
+def many_rows(request, set_values):
     """Few rows keep all values of the kernel.
 
     With more of them, values are computed in tiles, here small ones.
     """
     if request.param == "in tiles":
-        set_sizes(
+        set_values(
             stored_values=100,
             pairs_for_centre=200_000,
             tile_rows=64,

@@ -55,9 +55,9 @@ def rows_and_labels(n, d):
     ("n", "d"), [(700, 1), (700, 2), (700, 5), (9000, 8), (700, 17), (700, 64)]
 )
 def test_the_equations_are_those_of_numpy(
-    set_sizes, container, kind, settings, n_threads, intercept, n, d
+    set_values, container, kind, settings, n_threads, intercept, n, d
 ):
-    set_sizes(thread_work=1, share_work=1, small_matrix=0, **settings)
+    set_values(thread_work=1, share_work=1, small_matrix=0, **settings)
     X, y = rows_and_labels(n, d)
     engine = CpuEngine(Problem(container(X), y, fit_intercept=intercept), n_threads)
     assert isinstance(engine._matrices, kind)
@@ -111,11 +111,11 @@ def test_groups_of_threads_have_a_matrix_each_if_there_is_room():
     assert len(few.matrices) == 1 and few.in_group == 9
 
 
-def test_sparse_rows_stay_sparse_unless_they_are_small_or_have_few_zeros(set_sizes):
+def test_sparse_rows_stay_sparse_unless_they_are_small_or_have_few_zeros(set_values):
     rows = in_fastest_form(sparse.csr_array(np.eye(3, dtype=np.float32)))
     assert not rows.is_sparse and rows.dtype == np.float32
     np.testing.assert_array_equal(rows.X, np.eye(3))
-    set_sizes(small_matrix=0)
+    set_values(small_matrix=0)
     share = np.zeros((10, 10))
     share.flat[: int(100 * DENSE_FROM)] = 2.0
     few = sparse.csr_array(share)
@@ -131,9 +131,9 @@ def test_sparse_rows_stay_sparse_unless_they_are_small_or_have_few_zeros(set_siz
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 40), (20, 25)])
 def test_gram_matrices_of_rows_are_those_of_numpy(
-    set_sizes, container, n_threads, n, d
+    set_values, container, n_threads, n, d
 ):
-    set_sizes(features_at_a_time=8)
+    set_values(features_at_a_time=8)
     rng = np.random.default_rng(n)
     X = np.round(3 * rng.normal(size=(n, d)))
     h = rng.random(n)

@@ -262,8 +262,8 @@ def test_prices_of_rows_and_features(data):
     check(sharded_problem(*data, [3, 250], weights, costs, **ball), here, tol=1e-7)
 
 
-def test_a_wide_chunk_is_no_wide_problem(set_sizes):
-    set_sizes(wide_from=100)
+def test_a_wide_chunk_is_no_wide_problem(set_values):
+    set_values(wide_from=100)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 150))
     y = np.where(np.arange(60) % 2 == 0, 1, -1)

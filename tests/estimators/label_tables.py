@@ -5,7 +5,7 @@ from scipy.special import expit
 from sklearn.datasets import make_classification, make_moons
 from sklearn.tree import DecisionTreeRegressor
 
-SIZES = (500, 1000, 2000, 4000)
+VALUES = (500, 1000, 2000, 4000)
 
 
 def drawn(rng, probability):

@@ -10,9 +10,9 @@ from drsvm.problem import RowView, in_memory, is_mapped, must_stay
 
 
 @pytest.fixture
-def any_size(set_sizes):
+def any_size(set_values):
     """Let files of any size count as large."""
-    set_sizes(large_array=1)
+    set_values(large_array=1)
 
 
 def two_classes(n=30_000, d=4, centre=20.0, dtype=np.float64, seed=1):
@@ -74,9 +74,9 @@ def test_a_view_returns_what_the_changed_array_has():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("d", [4, 80])
 def test_a_problem_far_from_the_origin_is_solved_without_a_copy(
-    any_size, mapped, set_sizes, dtype, d
+    any_size, mapped, set_values, dtype, d
 ):
-    set_sizes(view_bytes=1)  # several blocks for every thread
+    set_values(view_bytes=1)  # several blocks for every thread
     X, y = two_classes(d=d, dtype=dtype)
     expected = solve(Problem(X, y, fit_intercept=True), "interior-point")
     problem = Problem(mapped(X), y, fit_intercept=True)
@@ -189,9 +189,9 @@ def test_several_classes_in_a_file(any_size, mapped):
     assert (model.predict(mapped(X)) == expected.predict(X)).mean() > 0.999
 
 
-def test_careful_margins_of_sparse_rows_stay_sparse(set_sizes):
+def test_careful_margins_of_sparse_rows_stay_sparse(set_values):
     """As dense columns, these rows would take 32 GB."""
-    set_sizes(min_noise=0.0)
+    set_values(min_noise=0.0)
     n = 2000
     d = 2_000_000
     X = sparse.csr_array(

@@ -261,9 +261,9 @@ def test_dense_and_sparse_agree(problem, data):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_rows_are_processed_in_blocks(set_sizes, container):
+def test_rows_are_processed_in_blocks(set_values, container):
     reference = Problem(X, Y, norm=1)
-    set_sizes(block_bytes=48)
+    set_values(block_bytes=48)
     assert len(list(row_blocks(X))) == 3
     assert_same_problem(Problem(container(X), Y, norm=1), reference)
     spoilt = X.copy()

@@ -148,9 +148,9 @@ def test_classifiers_of_other_radii_keep_all_settings():
 
 
 @pytest.mark.usefixtures("no_plots")
-def test_without_time_for_other_radii_the_own_one_is_shown(set_sizes):
+def test_without_time_for_other_radii_the_own_one_is_shown(set_values):
     X, y = rare_classes(2)
-    set_sizes(time_for_other_radii=TimeLimit(0.0))
+    set_values(time_for_other_radii=TimeLimit(0.0))
     analysis = analyse(WassersteinSVC(0.05, max_time=60.0), Given(X, y), positive=None)
     assert (
         0.05 in analysis.path and len(analysis.path) <= 2

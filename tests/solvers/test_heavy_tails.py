@@ -102,10 +102,10 @@ def test_weights_over_many_decades(seed):
     )
 
 
-def test_auto_tries_another_solver_if_the_first_one_fails(set_sizes):
+def test_auto_tries_another_solver_if_the_first_one_fails(set_values):
     X, y, options = instance(2, [100])
     problem = Problem(X, y, **options)
-    set_sizes(default_max_iter=2)
+    set_values(default_max_iter=2)
     assert solve(problem, "interior-point").gap > 1e-3
     result = solve(problem)
     assert result.gap <= 1e-6 and result.n_iter > 2

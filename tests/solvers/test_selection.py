@@ -39,9 +39,9 @@ def test_small_problems_of_any_shape_are_for_the_interior_point():
     assert choose(well_conditioned_instance(0, 10, 100)) == "interior-point"
 
 
-def test_the_interior_point_is_avoided_if_its_matrix_exceeds_memory(set_sizes):
+def test_the_interior_point_is_avoided_if_its_matrix_exceeds_memory(set_values):
     problem = well_conditioned_instance(0, 30, 3)
-    set_sizes(memory=100.0)
+    set_values(memory=100.0)
     assert choose(problem) == "dual-coordinate"
     assert not interior_point_pays(problem)
 
@@ -72,13 +72,13 @@ def test_the_cost_of_an_iteration_grows_with_its_work():
     assert seconds(many) > 100 * epoch_seconds(many)
 
 
-def test_a_path_follows_the_same_rule(set_sizes):
-    set_sizes(memory=100.0)
+def test_a_path_follows_the_same_rule(set_values):
+    set_values(memory=100.0)
     path = radius_path(well_conditioned_instance(0, 30, 3), [0.1, 0.2], tol=1e-4)
     assert [result.solver for result in path.results] == ["dual-coordinate"] * 2
     assert max(result.gap for result in path.results) <= 1e-4
 
 
-def test_a_named_solver_is_used_regardless_of_memory(set_sizes):
-    set_sizes(memory=1.0)
+def test_a_named_solver_is_used_regardless_of_memory(set_values):
+    set_values(memory=1.0)
     assert solve(well_conditioned_instance(0, 30, 3), "interior-point").gap <= 1e-8

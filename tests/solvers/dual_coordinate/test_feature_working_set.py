@@ -120,8 +120,8 @@ def test_ctrl_c_in_a_round_keeps_the_round(interrupt_in, n_features, call):
     assert result.status is Status.INTERRUPTED and result.gap < 0.1
 
 
-def test_rounds_that_add_too_many_features_give_way_to_epochs(set_sizes):
-    set_sizes(few_features=5, explored_share=0.5, memory=1.0)
+def test_rounds_that_add_too_many_features_give_way_to_epochs(set_values):
+    set_values(few_features=5, explored_share=0.5, memory=1.0)
     result = solve(
         wordy_problem(8, 0.1, flip_cost=math.inf),
         "feature-working-set",

@@ -61,9 +61,9 @@ def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
 @for_each(
     norm=NORMS, rows=unless_long(["sparse", "dense"], ["sparse", "dense", "float32"])
 )
-def test_every_number_of_threads_gives_the_same_bits(set_sizes, norm, rows):
+def test_every_number_of_threads_gives_the_same_bits(set_values, norm, rows):
     """Products, elementwise arithmetic and certificates are in parallel, also on these few rows."""
-    set_sizes(large_array=1, part_entries=100, part_size=16, worthwhile=16)
+    set_values(large_array=1, part_entries=100, part_size=16, worthwhile=16)
     X, y = sparse_rows(0, n=120, d=300, nonzeros=12)
     X = {"sparse": X, "dense": X.toarray(), "float32": X.astype(np.float32)}[rows]
     problem = Problem(

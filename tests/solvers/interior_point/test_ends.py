@@ -76,8 +76,8 @@ def test_an_interrupt_leaves_the_best_point_so_far(interrupt_in, place, with_sta
         assert result.objective <= problem.objective(start.weights, start.intercept)
 
 
-def test_threads_end_with_the_run(set_sizes):
-    set_sizes(thread_work=1)
+def test_threads_end_with_the_run(set_values):
+    set_values(thread_work=1)
     before = threading.active_count()
     during = []
     problem = well_conditioned_instance(11, 300, 4)

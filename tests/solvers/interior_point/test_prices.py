@@ -120,9 +120,9 @@ def test_optima_are_those_of_a_conic_model(first):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, unless_long(20, 60), 20))
-def test_optima_with_more_features_than_rows(first, set_sizes):
+def test_optima_with_more_features_than_rows(first, set_values):
     """In the system of the rows; features that cannot shift are in its border."""
-    set_sizes(wide_from=0)
+    set_values(wide_from=0)
     for seed in range(first, first + 20):
         problem = priced_instance(
             seed, (4, 15), (30, 60), radius=float(np.resize([0.01, 0.1, 1.0], 60)[seed])

@@ -74,9 +74,9 @@ def test_the_steps_are_the_same(
 
 
 @pytest.mark.parametrize("seed", range(unless_long(40, 400)))
-def test_random_problems_have_the_same_optimum(set_sizes, seed):
+def test_random_problems_have_the_same_optimum(set_values, seed):
     # Sparse rows stay sparse, or not
-    set_sizes(small_matrix=1000 * (seed % 2))
+    set_values(small_matrix=1000 * (seed % 2))
     problem = random_instance(1000 + seed, max_rows=80, max_features=30)
     compiled, ordinary = both_roads(problem, tol=1e-7)
     if ordinary.status.reached:
@@ -121,9 +121,9 @@ def test_rows_of_all_kinds_have_the_same_form():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_runs_in_the_memory_of_others_are_the_same(set_sizes, form):
+def test_runs_in_the_memory_of_others_are_the_same(set_values, form):
     """With other radii and ridges, affordable flips or not."""
-    set_sizes(small_matrix=0)  # sparse rows stay sparse
+    set_values(small_matrix=0)  # sparse rows stay sparse
     problem = well_conditioned_instance(0, 400, 5, radius=0.05, fit_intercept=True)
     problem = problem.on_rows(form(problem.X))
     limits = check_limits(problem, InteriorPoint(), tol=1e-4)
@@ -145,9 +145,9 @@ def test_many_rows_or_features_or_views_are_not_small():
     assert not is_small(well_conditioned_instance(0, 20_000, 2))
 
 
-def test_steps_that_lead_nowhere_end_the_run(set_sizes, monkeypatch):
+def test_steps_that_lead_nowhere_end_the_run(set_values, monkeypatch):
     """A start that breaks down is followed by careful ones, and if these do, too, by a status."""
-    set_sizes(result_of_compiled_steps=(1, False, 1.0, 1.0, 1.0, 0, 1.0))
+    set_values(result_of_compiled_steps=(1, False, 1.0, 1.0, 1.0, 0, 1.0))
     problem = well_conditioned_instance(0, 50, 3)
     assert solve(problem, "interior-point").status is Status.OPTIMAL
     monkeypatch.setattr(

@@ -21,9 +21,9 @@ with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, Tr
 
 
 @pytest.fixture
-def eager_threads(set_sizes):
+def eager_threads(set_values):
     """Use threads for any amount of work."""
-    set_sizes(thread_work=1)
+    set_values(thread_work=1)
 
 
 def decision_values(problem, result):
@@ -288,9 +288,9 @@ def test_settings_do_not_change_the_optimum(norm, settings):
 @pytest.mark.thorough
 @for_each_norm
 @pytest.mark.parametrize("l2", [0.0, 0.1])
-def test_containers_make_no_difference(norm, l2, set_sizes):
+def test_containers_make_no_difference(norm, l2, set_values):
     # Else they would all be dense
-    set_sizes(small_matrix=0)
+    set_values(small_matrix=0)
     rng = np.random.default_rng(8)
     X, y = random_rows(rng, 90, 12, "gaussian")
     X = X.astype(np.float32).astype(float) * (rng.random(X.shape) < 0.3)
@@ -376,13 +376,15 @@ def test_many_rows_start_from_few(norm, parameters):
 @pytest.mark.parametrize(
     "parameters", THREADED[:3], ids=["plain", "ridge", "intercept"]
 )
-def test_the_wide_form_agrees_with_the_tall_one(set_sizes, norm, container, parameters):
+def test_the_wide_form_agrees_with_the_tall_one(
+    set_values, norm, container, parameters
+):
     for seed, (n, d) in enumerate([(5, 20), (40, 50), (60, 200), (100, 101)]):
         tall = well_conditioned_instance(seed, n, d, norm=norm, **parameters)
         problem = Problem(container(tall.X), tall.signs, norm=norm, **parameters)
         results = []
         for wide_from in (0, 1000):
-            set_sizes(wide_from=wide_from)
+            set_values(wide_from=wide_from)
             assert (CpuEngine(problem).wide is None) == (wide_from > 0)
             results.append(solve(problem, "interior-point"))
         assert max(result.gap for result in results) <= 1e-7

@@ -110,8 +110,8 @@ def test_a_good_estimate_needs_no_other_rows(norm, radius):
 
 @for_each_norm
 @pytest.mark.parametrize("widenings", [2, 0])
-def test_rows_that_leave_their_pieces_are_found(set_sizes, norm, widenings):
-    set_sizes(widenings=widenings)
+def test_rows_that_leave_their_pieces_are_found(set_values, norm, widenings):
+    set_values(widenings=widenings)
     problem = well_conditioned_instance(
         2, 2000, 5, norm=norm, radius=0.01, flip_cost=math.inf
     )

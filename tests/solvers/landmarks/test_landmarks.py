@@ -108,12 +108,12 @@ def test_the_full_problem_is_solved(seed, name, flip_cost, l2, intercept_cost, r
 
 @pytest.mark.thorough
 @for_each(seed=range(30), name=sorted(FUNCTIONS))
-def test_problems_of_many_sizes_are_solved(seed, name, set_sizes):
+def test_problems_of_many_sizes_are_solved(seed, name, set_values):
     """With up to 300 rows, in a span that grows, and a price of every label."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(5, 301))
     d = int(rng.integers(2, 9))
-    set_sizes(all_at_once=0, first_landmarks=max(1, n // 5))
+    set_values(all_at_once=0, first_landmarks=max(1, n // 5))
     flip_cost = rng.choice([math.inf, 10.0 ** rng.uniform(-1.5, 1.0)])
     flip_cost = (
         rng.choice([flip_cost, math.inf, 0.0], size=n, p=[0.7, 0.25, 0.05])
@@ -196,13 +196,13 @@ def test_linear_kernel_is_the_linear_problem():
     )
 
 
-def test_values_in_blocks_are_those_in_memory(set_sizes):
+def test_values_in_blocks_are_those_in_memory(set_values):
     X, y, _ = data(4, n=300)
     problem = in_feature_space(
         X, Rbf(0.3), y, radius=0.05, flip_cost=1.0, fit_intercept=True
     )
     kept = solve(problem)
-    set_sizes(stored_values=100)
+    set_values(stored_values=100)
     computed = solve(
         in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=1.0, fit_intercept=True)
     )

@@ -32,9 +32,9 @@ def kernel_problem(n=400, **options):
 
 
 @pytest.fixture
-def slow(set_sizes):
+def slow(set_values):
     """Values that are not kept, and seem to take a millisecond each: all pairs of 400 rows would take 160 seconds."""
-    set_sizes(stored_values=100, seconds_per_value=1e-3)
+    set_values(stored_values=100, seconds_per_value=1e-3)
 
 
 @pytest.mark.usefixtures("slow")
@@ -76,10 +76,10 @@ def test_without_a_proof_the_claim_is_about_a_span():
 
 @pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize("allowed", [0, 1, 2])
-def test_a_proof_is_given_up_between_blocks(allowed, set_sizes, monkeypatch):
+def test_a_proof_is_given_up_between_blocks(allowed, set_values, monkeypatch):
     problem = kernel_problem()
     answers = [True] * allowed
-    set_sizes(kernel_block=20, kernel_threads=1)
+    set_values(kernel_block=20, kernel_threads=1)
     time = TimeLimit(1.0)
     computed = []
     at = problem.rows.at
@@ -95,22 +95,22 @@ def test_a_proof_is_given_up_between_blocks(allowed, set_sizes, monkeypatch):
     assert problem.rows.prepare(signed, signed, TimeLimit())
 
 
-def test_rules_and_folds_with_little_time_take_few_rows_or_none(set_sizes):
+def test_rules_and_folds_with_little_time_take_few_rows_or_none(set_values):
     problem = kernel_problem(1000)
     assert automatic(problem).solution is not None
-    set_sizes(seconds_of_a_pair=1.0)
+    set_values(seconds_of_a_pair=1.0)
     by_few = automatic(problem, max_time=10.0)
     assert by_few.solution is None  # that of all rows is not known
     assert by_few.radius == pytest.approx(automatic(problem).radius, rel=0.3)
-    set_sizes(seconds_per_value=1.0)
+    set_values(seconds_per_value=1.0)
     assert np.isnan(
         out_of_fold(problem, np.arange(1000) % 5, None, TimeLimit(10.0))
     ).all()
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(1e-7, True), (1e-4, False)])
-def test_values_are_kept_if_there_is_time_for_them(seconds, kept, set_sizes):
-    set_sizes(seconds_per_value=seconds)
+def test_values_are_kept_if_there_is_time_for_them(seconds, kept, set_values):
+    set_values(seconds_per_value=seconds)
     problem = kernel_problem(time=TimeLimit(10.0))
     assert (problem.rows.values is not None) == kept
     assert kernel_problem().rows.values is not None

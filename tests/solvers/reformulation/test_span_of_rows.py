@@ -179,11 +179,11 @@ def test_neither_the_order_of_rows_nor_copies_matter():
 
 
 def test_an_accuracy_that_other_coordinates_lose_is_reached_with_all_features(
-    set_sizes,
+    set_values,
 ):
     X, y = drawn(4)
     # Hardly a row is left
-    set_sizes(dependent=0.5)
+    set_values(dependent=0.5)
     model = fitted(X, y, radius=0.1, l2=0.1)
     exact = fitted(X, y, radius=0.1, l2=0.1, solver="interior-point")
     assert model.result_.status.reached and model.gap_ <= 1e-6

@@ -162,8 +162,8 @@ def test_trimming_saves_evaluations():
 
 @pytest.mark.thorough
 @for_each(norm=NORMS, fit_intercept=[False, True])
-def test_more_features_than_can_be_factorised(norm, fit_intercept, set_sizes):
-    set_sizes(factorised_to=10)
+def test_more_features_than_can_be_factorised(norm, fit_intercept, set_values):
+    set_values(factorised_to=10)
     problem = well_conditioned_instance(
         5, 40, 60, norm=norm, l2=0.01, fit_intercept=fit_intercept
     )
@@ -365,9 +365,9 @@ def test_the_gram_matrix_is_that_around_the_mean(container, fit_intercept):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_the_gram_matrix_may_be_computed_in_parts(set_sizes, container):
+def test_the_gram_matrix_may_be_computed_in_parts(set_values, container):
     problem = well_conditioned_instance(7, 50, 4)
     rows = Subproblem(Problem(container(problem.X), problem.signs), 1.7, "exact")
     whole, _ = rows.gram()
-    set_sizes(block_bytes=7 * 4 * 8)  # seven rows
+    set_values(block_bytes=7 * 4 * 8)  # seven rows
     np.testing.assert_allclose(rows.gram()[0], whole, rtol=1e-12, atol=1e-14)

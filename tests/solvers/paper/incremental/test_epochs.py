@@ -34,9 +34,9 @@ class Looks(TimeLimit):
 
 
 @pytest.fixture
-def short_slices(set_sizes):
+def short_slices(set_values):
     """Make slices a few rows long, or one batch if that is more."""
-    set_sizes(slice_work=1000.0, slice_work_by_size=0.0)
+    set_values(slice_work=1000.0, slice_work_by_size=0.0)
 
 
 def epochs_of(problem, time=None, order="cyclic"):
@@ -58,12 +58,12 @@ for_each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @for_each(l2=[0.0, 0.5], kind=KINDS, norm=NORMS)
-def test_slices_take_the_same_steps_as_an_undivided_epoch(set_sizes, norm, kind, l2):
+def test_slices_take_the_same_steps_as_an_undivided_epoch(set_values, norm, kind, l2):
     problem = well_conditioned_instance(2, 100, 6, norm=norm, l2=l2, fit_intercept=True)
     ends = []
     calls = []
     for work in (1e12, 1000.0):
-        set_sizes(slice_work=work, slice_work_by_size=0.0)
+        set_values(slice_work=work, slice_work_by_size=0.0)
         epochs = epochs_of(problem)
         calls.append(math.ceil(100 / epochs._slice_length(MEMORY[problem.norm.q], 1)))
         point = epochs.origin()
@@ -221,9 +221,9 @@ def test_the_second_phase_of_hybrid_takes_batches():
 
 
 @for_each(long_pass=[0.0, math.inf], norm=NORMS)
-def test_no_step_on_all_rows_leads_away_from_the_optimum(set_sizes, norm, long_pass):
+def test_no_step_on_all_rows_leads_away_from_the_optimum(set_values, norm, long_pass):
     """Whether one call of a kernel takes it or several, and although it is not exact."""
-    set_sizes(long_pass=long_pass)
+    set_values(long_pass=long_pass)
     problem = well_conditioned_instance(4, N, 6, norm=norm, l2=0.3, fit_intercept=True)
     best = solve(problem, tol=1e-10)
     epochs = epochs_of(problem, order="shuffled")
@@ -245,11 +245,11 @@ def test_no_step_on_all_rows_leads_away_from_the_optimum(set_sizes, norm, long_p
     np.testing.assert_array_equal(point.hinge, latest[0])
 
 
-def test_long_batches_are_proven_like_short_ones(set_sizes):
+def test_long_batches_are_proven_like_short_ones(set_values):
     X, y = sparse_rows(0, n=400, d=100)
     problem = Problem(X, y, norm=2, fit_intercept=True)
     for long_pass in (0.0, math.inf):
-        set_sizes(long_pass=long_pass)
+        set_values(long_pass=long_pass)
         assert (
             solve(
                 problem,

@@ -258,8 +258,8 @@ def test_a_method_stays_pure_if_requested(uneven, method, settings):
     assert sum(result.info["epochs"].values()) == result.n_iter
 
 
-def test_there_is_advice_if_no_solver_can_take_over(uneven, set_sizes):
-    set_sizes(memory=1.0)  # of the interior point's matrix
+def test_there_is_advice_if_no_solver_can_take_over(uneven, set_values):
+    set_values(memory=1.0)  # of the interior point's matrix
     info = solve(uneven(), "hybrid", max_iter=100).info
     assert "scale the features" in info["advice"] and "handed_over_to" not in info
 
