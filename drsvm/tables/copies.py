@@ -54,22 +54,12 @@ def copies_among(columns: Iterable[Column | Coded]) -> np.ndarray | None:
 
 def _copies_of_sparse(X: Matrix) -> np.ndarray | None:
     entries = _mixed(_mixed(X.indices.astype(np.uint64)) ^ _codes(X.data))
-    sums = np.zeros(len(entries) + 1, dtype=np.uint64)
-    np.cumsum(entries, out=sums[1:])
-    hashes = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-    return _groups(hashes, _terms_of_sparse(X, entries))
-
-
-def _terms_of_sparse(X: Matrix, entries: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield what each column with few zeros adds to the hashes of the rows."""
-    n = X.shape[0]
-    rows = np.repeat(np.arange(n), np.diff(X.indptr))
-    counts = np.bincount(X.indices, minlength=X.shape[1])
-    for column in np.flatnonzero(counts > FILLED * n):
-        mine = column == X.indices
-        term = np.zeros(n, dtype=np.uint64)
-        term[rows[mine]] = entries[mine]
-        yield term
+    n, d = X.shape
+    # What each entry adds to the hash of its row
+    added = type(X)((entries, X.indices, X.indptr), shape=(n, d))
+    filled = np.flatnonzero(np.bincount(X.indices) > FILLED * n)
+    terms = (added[:, [column]].toarray().ravel() for column in filled)
+    return _groups(added @ np.ones(d, dtype=np.uint64), terms)
 
 
 def held_out_rows(

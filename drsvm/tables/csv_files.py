@@ -1,4 +1,4 @@
-"""CSV files: parsed by pyarrow or, where that fails, by the csv module.
+"""CSV files: parsed by pyarrow and, where that fails, by the csv module.
 
 The csv module knows the line of every row, and is strict about quotes: it is slow, but
 it locates errors. Pyarrow's types of columns are not used: it does not know decimal
@@ -144,27 +144,14 @@ class CsvFile(TableFile):
         return Message(what, used, Parameter("delimiter"), hint)
 
     def stored(self, names: list[str]) -> Table:
-        pyarrow = pyarrow_or_error()
-        tables = []
-        for file in self.files:
-            table = self._parsed_by_pyarrow(file, names)
-            if table is None:
-                # This finds the error, if there is one.
-                rows = [cells for _, cells in self._records(file)]
-                columns = {}
-                for name in names:
-                    place = self.names.index(name)
-                    cells = [row[place] for row in rows]
-                    columns[name] = pyarrow.array(cells, "string")
-                table = pyarrow.table(columns)
-            tables.append(table)
-        whole = pyarrow.concat_tables(tables)
-        if not whole.num_rows:
+        tables = [self._parsed(file, names) for file in self.files]
+        table = pyarrow_or_error().concat_tables(tables)
+        if not table.num_rows:
             raise invalid(self.path, "no rows found below the header.")
-        return whole
+        return table
 
-    def _parsed_by_pyarrow(self, file: Path, names: list[str]) -> Table | None:
-        """Return columns as text, or None if pyarrow cannot parse the file."""
+    def _parsed(self, file: Path, names: list[str]) -> Table:
+        """Return the columns of a file as text."""
         pyarrow = pyarrow_or_error()
         from pyarrow import csv as arrow_csv  # pyright: ignore[reportMissingImports]
 
@@ -174,9 +161,6 @@ class CsvFile(TableFile):
         # Pyarrow would take blank lines before the header for the header.
         content = content.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
         n_quotes = content.count(b'"')
-        if n_quotes % 2:
-            # A closing quote is missing; the csv module locates it.
-            return None
         try:
             table = arrow_csv.read_csv(
                 pyarrow.BufferReader(content),
@@ -194,14 +178,21 @@ class CsvFile(TableFile):
                     column_types=dict.fromkeys(names, pyarrow.string()),
                 ),
             )
-        except pyarrow.ArrowInvalid:
-            return None
+        except pyarrow.ArrowInvalid as error:
+            self._check_records(file)
+            raise invalid(file, f"cannot be parsed ({error}).") from None
         if n_quotes:
+            # If a closing quote is missing, their number is odd, or a cell goes on
+            # over several lines.
             n_lines = sum(1 for _ in _LINE.finditer(content))
-            if n_lines != table.num_rows + self.has_header:
-                # A cell spans several lines: perhaps for want of a closing quote.
-                return None
+            if n_quotes % 2 or n_lines != table.num_rows + self.has_header:
+                self._check_records(file)
         return table
+
+    def _check_records(self, file: Path) -> None:
+        """Raise the first error of the csv module, which is strict, if there is any."""
+        for _ in self._records(file):
+            pass
 
     def swallowed(self, name: str, cell: str) -> bool:
         """Return True for a cell that seems to contain other rows.

@@ -25,6 +25,7 @@ COMPRESSIONS = {
     ".xz": b"\xfd7zXZ\x00",
     ".zst": b"\x28\xb5\x2f\xfd",
 }
+OPENERS = {None: open, ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ARROW = (".arrow", ".feather", ".ipc")
 FORMATS = {
     **dict.fromkeys([".svm", ".svmlight", ".libsvm"], "svmlight"),
@@ -122,8 +123,9 @@ def files_of(path: Path) -> list[Path]:
         raise invalid(path, NO_TABLES)
     if len(formats) > 1:
         kinds = " and ".join(sorted(formats))
-        what = f"contains {kinds} files: move those of one kind to another folder."
-        raise invalid(path, what)
+        raise invalid(
+            path, f"contains {kinds} files: move those of one kind to another folder."
+        )
     if formats == {"svmlight"}:
         raise invalid(path, SVMLIGHT_FILES)
     return files
@@ -153,12 +155,14 @@ def compression_of(path: Path) -> str | None:
         return actual
     if not start:
         raise invalid(path, "is empty.")
+    description = "not compressed, or damaged"
     if actual:
         description = f"compressed as {actual}"
-    else:
-        description = "not compressed, or damaged"
-    what = f"ends in {expected}, but is {description}"
-    raise invalid(path, f"{what}: rename it, or copy or download it again.")
+    raise invalid(
+        path,
+        f"ends in {expected}, but is {description}: rename it, or copy or download it "
+        "again.",
+    )
 
 
 @contextmanager
@@ -201,22 +205,15 @@ def _check_readable(path: Path) -> None:
 
 
 def _open(path: Path, ending: str | None) -> IO[bytes]:
-    if ending is None:
-        return path.open("rb")
-    if ending == ".gz":
-        return gzip.open(path, "rb")
-    if ending == ".bz2":
-        return bz2.open(path, "rb")
-    if ending == ".xz":
-        return lzma.open(path, "rb")
+    if ending != ".zst":
+        return OPENERS[ending](path, "rb")
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
     except ImportError:
         need = f"files compressed with zstd need {missing('pyarrow')}"
         raise invalid(path, f"{need} Or unpack it with unzstd.") from None
-    file = pyarrow.OSFile(str(path), "rb")
-    with pyarrow.CompressedInputStream(file, "zstd") as stream:
-        # Pyarrow's stream cannot be read by lines.
+    # Pyarrow's stream cannot be read by lines.
+    with pyarrow.input_stream(str(path), compression="zstd") as stream:
         return io.BytesIO(stream.read())
 
 
@@ -251,7 +248,8 @@ def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[st
 def _format_of_content(path: Path, head: bytes, kind: str) -> tuple[str, list[str]]:
     """Return the format of a file, with a note if its name suggests another one."""
     named = format_of_name(path)
-    if kind == "csv" and _has_svmlight_lines(head):
+    # Some lines of an svmlight file may be empty or comments.
+    if kind == "csv" and any(map(SVMLIGHT_LINE.match, head.splitlines()[:20])):
         kind = "svmlight"
     if named is None or named == kind:
         return kind, []
@@ -262,15 +260,6 @@ def _format_of_content(path: Path, head: bytes, kind: str) -> tuple[str, list[st
         _check_text(path, head)
         return "svmlight", []
     return kind, [f"{path.name} contains {kind} data and is read as such."]
-
-
-def _has_svmlight_lines(head: bytes) -> bool:
-    """Return True if one of the first lines has the form of svmlight."""
-    for line in head.splitlines()[:20]:
-        is_comment = line.lstrip().startswith(b"#")
-        if line.strip() and not is_comment and SVMLIGHT_LINE.match(line):
-            return True
-    return False
 
 
 def _check_text(path: Path, head: bytes) -> None:

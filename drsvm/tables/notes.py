@@ -38,8 +38,10 @@ def line_about(what: str, columns: Iterable[str], remark: str = "") -> list[str]
     some = ", ".join(listed[:MAX_LISTED])
     if len(listed) > MAX_LISTED:
         some += f" and {len(listed) - MAX_LISTED} more"
-    # A message: a remark names parameters.
-    return [Message("{}: {}{}{}.", what, some, "; " if remark else "", remark)]
+    if not remark:
+        return [Message(f"{what}: {some}.")]
+    # A remark names parameters, which stay parameters in a message.
+    return [Message("{}: {}; {}.", what, some, remark)]
 
 
 def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]:
@@ -97,9 +99,11 @@ def what_was_filled(schema: Schema, X: Table) -> list[str]:
     ways = set()
     for name, column in columns_of(X).items():
         if column.null_count:
-            filled[name] = f"{int(column.null_count):,} of {len(X):,}"
-            is_text = schema.style(name) == Style.CATEGORY
-            ways.add("text as a level" if is_text else "numbers by their median")
+            filled[name] = f"{column.null_count:,} of {len(X):,}"
+            way = "numbers by their median"
+            if schema.style(name) == Style.CATEGORY:
+                way = "text as a level"
+            ways.add(way)
     return line_about("filled", filled, " and ".join(sorted(ways)))
 
 
@@ -119,9 +123,9 @@ def what_was_clipped(cells: Any) -> list[str]:
     notes = line_about("clipped", cells.far, remark)
     n, columns = cells.in_tails
     if n:
-        count = f"{n:,} cell{'s' if n > 1 else ''}"
-        where = f"{columns} column{'s' if columns > 1 else ''}"
-        notes.append(f"clipped: {count} in the tails of {where}.")
+        cells_of = "cell" if n == 1 else "cells"
+        where = "column" if columns == 1 else "columns"
+        notes.append(f"clipped: {n:,} {cells_of} in the tails of {columns} {where}.")
     return notes
 
 
@@ -146,24 +150,19 @@ def leaky_columns(schema: Schema, X: Table, y: np.ndarray) -> list[str]:
             leaky.append(name)
     if len(classes) != 2 or counts.min() < TELLING:
         return leaky
+    from scipy.stats import ks_2samp
+
     for name in schema.of_style(Style.PLAIN):
         numbers = numbers_of(columns[name], Style.PLAIN)
-        if not np.isnan(numbers).any() and _best_threshold(numbers, labels) >= LEAKY:
+        if np.isnan(numbers).any():
+            continue
+        # The balanced accuracy of the best threshold is ½ + ½ max |F_0 − F_1|, with
+        # the distribution functions of the classes: the statistic of Kolmogorov and
+        # Smirnov.
+        test = ks_2samp(numbers[labels == 0], numbers[labels == 1], method="asymp")
+        if 0.5 + 0.5 * test.statistic >= LEAKY:
             leaky.append(name)
     return leaky
-
-
-def _best_threshold(numbers: np.ndarray, labels: np.ndarray) -> float:
-    """Return the balanced accuracy of the best threshold for two classes.
-
-    It is ½ + ½ max |F_0 − F_1|, with the distribution functions of the classes.
-    """
-    _, places = np.unique(numbers, return_inverse=True)
-    shares = []
-    for side in (0, 1):
-        counts = np.bincount(places[labels == side], minlength=places.max() + 1)
-        shares.append(np.cumsum(counts) / counts.sum())
-    return 0.5 + 0.5 * np.abs(shares[0] - shares[1]).max()
 
 
 def about_leaky_columns(names: list[str]) -> list[str]:
@@ -173,6 +172,6 @@ def about_leaky_columns(names: list[str]) -> list[str]:
     which = f"{', '.join(names)} each determine"
     if len(names) == 1:
         which = f"{names[0]} alone determines"
-    what = "{} the label (99\u202f% or more); if it is known only afterwards, leave it"
     drops = [Parameter("drop", name) for name in names]
+    what = "{} the label (99\u202f% or more); if it is known only afterwards, leave it"
     return [Message(f"{what} out:{' {}' * len(drops)}.", which, *drops)]

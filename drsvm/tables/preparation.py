@@ -97,8 +97,7 @@ class TableReader(TransformerMixin, BaseEstimator):
         missing = MISSING | frozenset(self.missing_values)
         kind = object if self.text_columns else np.float64
         cells = np.empty((X.shape[0], len(self.columns)), dtype=kind)
-        for place, column in enumerate(self._columns_of(X)):
-            name = self.columns[place]
+        for place, (name, column) in enumerate(self._columns_of(X).items()):
             style = styles.get(name, Style.PLAIN)
             if style == Style.CATEGORY:
                 levels = levels_of(column, missing)
@@ -107,28 +106,26 @@ class TableReader(TransformerMixin, BaseEstimator):
             try:
                 cells[:, place] = numbers_of(column, style, missing)
             except NotANumber as wrong:
-                cell = f"contains {shown(wrong.text)} (row {wrong.row + 1})"
                 raise ValueError(
-                    f"column {name!r} {cell}, but the model needs {wrong.needed}: "
-                    "correct it, or empty the cell."
+                    f"column {name!r} contains {shown(wrong.text)} (row "
+                    f"{wrong.row + 1}), but the model needs {wrong.needed}: correct "
+                    "it, or empty the cell."
                 ) from None
         return cells
 
-    def _columns_of(self, X) -> list[Column]:
+    def _columns_of(self, X) -> dict[str, Column]:
         """Return the columns of a table, by name or, without names, in their order."""
         # A table of pyarrow has `column_names`, one of pandas or polars `columns`.
         names = getattr(X, "column_names", getattr(X, "columns", None))
         if names is None:
-            array = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
             n_columns = len(self.columns)
-            if len(array.shape) != 2 or array.shape[1] != n_columns:
-                some = list(self.columns[:5])
+            if X.ndim != 2 or X.shape[1] != n_columns:
                 raise ValueError(
-                    f"X has shape {tuple(array.shape)}, but the model was trained on "
-                    f"the {n_columns} columns {some} …: pass a data frame, or an array "
-                    "with these columns."
+                    f"X has shape {X.shape}, but the model was trained on the "
+                    f"{n_columns} columns {list(self.columns[:5])} …: pass a data "
+                    "frame, or an array with these columns."
                 )
-            return [array[:, place] for place in range(n_columns)]
+            return dict(zip(self.columns, X.T, strict=True))
         check_distinct(names)
         known = {str(name).strip(): name for name in names}
         absent = absent_columns(list(known), list(self.columns))
@@ -136,7 +133,7 @@ class TableReader(TransformerMixin, BaseEstimator):
             raise ValueError(f"X does not fit the model: {absent}")
         # Pyarrow would search for every name in a list.
         columns = columns_of(X) if hasattr(X, "column_names") else X
-        return [columns[known[name]] for name in self.columns]
+        return {name: columns[known[name]] for name in self.columns}
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Return the names of the columns."""
@@ -160,19 +157,17 @@ def preparation(schema: Schema, standardise: bool = True) -> Steps:
         max_categories=MAX_LEVELS,
         sparse_output=schema.many_levels,
     )
-    parts = [
+    transformers = []
+    for name, step, columns in (
         ("numbers", scale, numbers),
         ("flags", fill, flags),
         ("gaps", MissingIndicator(features="all"), schema.gaps),
         ("categories", encoder, categories),
-    ]
-    transformers = []
-    for name, step, columns in parts:
+    ):
         if columns:
-            places = [schema.columns.index(column) for column in columns]
+            places = list(map(schema.columns.index, columns))
             transformers.append((name, step, places))
-    sparse_threshold = 1.0 if schema.many_levels else 0.0
-    joined = ColumnTransformer(transformers, sparse_threshold=sparse_threshold)
+    joined = ColumnTransformer(transformers, sparse_threshold=float(schema.many_levels))
     reader = TableReader(
         list(schema.columns), dict(schema.styles), list(schema.missing_values)
     )
@@ -198,22 +193,24 @@ def features_of(steps: Pipeline, schema: Schema) -> list[Feature] | None:
     for part, step, places in steps[-1].transformers_:
         for index, place in enumerate(places):
             column = schema.columns[place]
-            names = [column]
             if part == "gaps":
-                names = [f"{column}={EMPTY}"]
+                features.append(Feature(f"{column}={EMPTY}", column, part))
             elif part == "categories":
-                names = [f"{column}={level}" for level in _levels(step, index)]
-            features += [Feature(name, column, part) for name in names]
+                for level in _levels(step, index):
+                    features.append(Feature(f"{column}={level}", column, part))
+            else:
+                features.append(Feature(column, column, part))
     return features
 
 
 def _levels(encoder: OneHotEncoder, index: int) -> list[str]:
     """Return the levels of a column that have a feature; the rare ones share one."""
-    levels = list(encoder.categories_[index])
+    levels = encoder.categories_[index]
     rare = encoder.infrequent_categories_[index]
     if rare is None:
-        return levels
-    return [level for level in levels if level not in set(rare)] + [RARE_NAME]
+        return list(levels)
+    # Both are sorted.
+    return [*np.setdiff1d(levels, rare), RARE_NAME]
 
 
 def part_of(preparation: ColumnTransformer, wanted: str) -> tuple[Any, list[int]]:
@@ -236,10 +233,10 @@ def unseen_levels(model: Pipeline, schema: Schema, X: Table | Matrix) -> dict[st
     columns = columns_of(X)
     for index, place in enumerate(places):
         name = schema.columns[place]
-        known = set(encoder.categories_[index])
         cells = coded(columns[name])
-        new = [code for code, level in enumerate(cells.values) if level not in known]
-        count = int(np.isin(cells.codes, new).sum())
+        known = set(encoder.categories_[index])
+        is_new = [level not in known for level in cells.values]
+        count = int(cells.mapped(is_new, False, bool).sum())
         if count:
             counts[name] = count
     return counts
@@ -247,20 +244,24 @@ def unseen_levels(model: Pipeline, schema: Schema, X: Table | Matrix) -> dict[st
 
 def cells_clipped(steps: Steps, schema: Schema, X: Table | Matrix) -> ClippedCells:
     """Return which cells of a table a fitted preparation clips."""
-    scaler: Any = None
-    cells = X
+    none = ClippedCells({}, (0, 0))
+    if not steps:
+        return none
     if schema.kind == "sparse":
-        scaler = steps[0][1] if steps else None
-        names = [str(schema.index_base + place) for place in range(schema.n_features)]
+        scaler = steps[0][1]
+        cells = X
+        first = schema.index_base
+        names = list(map(str, range(first, first + schema.n_features)))
     else:
         (_, reader), (_, joined) = steps[:2]
         step, places = part_of(joined, "numbers")
+        if not isinstance(step, Pipeline):
+            return none
+        scaler = step[-1]
+        cells = reader.transform(X)[:, places].astype(np.float64)
         names = [schema.columns[place] for place in places]
-        if isinstance(step, Pipeline):
-            scaler = step[-1]
-            cells = reader.transform(X)[:, places].astype(np.float64)
     if not isinstance(scaler, ClippedScaler):
-        return ClippedCells({}, (0, 0))
+        return none
 
     def as_text(place: int, value: float) -> str:
         return as_in_file(schema, names[place], value)

@@ -8,7 +8,8 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import InitVar, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,10 +30,8 @@ from drsvm.utils.writing import written
 Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]
 
 RESERVE = 1 << 26  # bytes of disk space that are left free
-COPIED = 1 << 20  # entries of an array that are copied at a time
 DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features
 LARGEST_INT32 = np.iinfo(np.int32).max
-CSR = ("data", "indices", "indptr")
 VECTORS = ("y", "sample_weight")
 # Types of pyarrow: all numbers, and those that single precision holds.
 NUMBERS = ("int", "uint", "float", "double", "bool")
@@ -40,6 +39,7 @@ NARROW = ("float", "halffloat", "bool", "int8", "uint8")
 OR_PREPARED = "or pass an iterable of prepared blocks."
 
 
+@dataclass(eq=False, repr=False)
 class RowsOnDisk:
     """Rows in memory-mapped files, with their labels and weights, if any, in memory.
 
@@ -67,23 +67,18 @@ class RowsOnDisk:
     (3, 2) [0, 1, 0]
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        X: Matrix,
-        y: Vector | None = None,
-        sample_weight: Vector | None = None,
-        names: list[str] | None = None,
-        remove: bool = False,
-    ):
-        self.folder = folder
-        self.names = names
-        self.X: Matrix = X
-        self.y = y
-        self.sample_weight = sample_weight
-        self._remove = None
+    folder: Path
+    X: Matrix
+    y: Vector | None = None
+    sample_weight: Vector | None = None
+    names: list[str] | None = None
+    remove: InitVar[bool] = False
+
+    def __post_init__(self, remove: bool):
+        # Without temporary files, there is nothing to remove.
+        self._remove = nullcontext
         if remove:
-            remove_files = partial(shutil.rmtree, folder, ignore_errors=True)
+            remove_files = partial(shutil.rmtree, self.folder, ignore_errors=True)
             self._remove = weakref.finalize(self, remove_files)
 
     def close(self) -> None:
@@ -91,8 +86,7 @@ class RowsOnDisk:
         self.X = None
         self.y = None
         self.sample_weight = None
-        if self._remove is not None:
-            self._remove()
+        self._remove()
 
     def __enter__(self) -> "RowsOnDisk":
         return self
@@ -175,15 +169,19 @@ def rows_on_disk(
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
     table = ArrowTable(path)
+    features = list(table.names)
     if label is not None:
         [label] = found_or_error(path, table.names, [label], "label")
-    features = [name for name in table.names if name != label]
+        features.remove(label)
     dtype = np.dtype(np.float32)
     for name in features:
         kind = str(table.schema.field(name).type)
         if not kind.startswith(NUMBERS):
-            what = f"column {name!r} has type {kind}, not numbers: use drsvm fit"
-            raise invalid(path, f"{what}, which encodes it, {OR_PREPARED}")
+            raise invalid(
+                path,
+                f"column {name!r} has type {kind}, not numbers: use drsvm fit, which "
+                f"encodes it, {OR_PREPARED}",
+            )
         if kind not in NARROW:
             dtype = np.dtype(np.float64)
     needed = table.n_rows * len(features) * dtype.itemsize
@@ -205,22 +203,30 @@ def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
         X = _mapped_csr(folder, known.get("n_features"))
     vectors = {}
     for name in VECTORS:
-        if (folder / f"{name}.npy").exists():
-            values = np.array(_mapped(folder / f"{name}.npy"))
+        path = folder / f"{name}.npy"
+        if path.exists():
+            values = np.array(_mapped(path))
             if len(values) != X.shape[0]:
-                what = f"has {X.shape[0]} rows but {len(values)} entries in {name}.npy"
-                raise invalid(folder, f"{what}: write them again.")
+                raise invalid(
+                    folder,
+                    f"has {X.shape[0]} rows but {len(values)} entries in {path.name}: "
+                    "write them again.",
+                )
             vectors[name] = values
     return RowsOnDisk(folder, X, **vectors, names=known.get("names"), remove=remove)
 
 
 def _mapped_csr(folder: Path, n_features: int | None) -> sparse.csr_array:
-    data, indices, indptr = [_mapped(folder / f"{name}.npy") for name in CSR]
+    data = _mapped(folder / "data.npy")
+    indices = _mapped(folder / "indices.npy")
+    indptr = _mapped(folder / "indptr.npy")
     if len(data) != len(indices) or indptr[-1] != len(data):
-        listed = ", ".join(f"{name}.npy" for name in CSR)
-        raise invalid(folder, f"{listed} do not fit together: write them again.")
-    n_features = n_features or int(indices.max()) + 1
-    shape = (len(indptr) - 1, n_features)
+        raise invalid(
+            folder,
+            "data.npy, indices.npy and indptr.npy do not fit together: write them "
+            "again.",
+        )
+    shape = (len(indptr) - 1, n_features or int(indices.max()) + 1)
     return sparse.csr_array((data, indices, indptr), shape=shape)
 
 
@@ -230,8 +236,10 @@ def _mapped(path: Path) -> np.ndarray:
     except FileNotFoundError:
         raise invalid(path, "no such file.") from None
     except (ValueError, EOFError, OSError) as error:
-        what = f"is truncated, changed or not a .npy file ({error}): write it again."
-        raise invalid(path, what) from None
+        raise invalid(
+            path,
+            f"is truncated, changed or not a .npy file ({error}): write it again.",
+        ) from None
 
 
 def _written(
@@ -261,8 +269,11 @@ def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
     """
     path = Path(tempfile.mkdtemp(prefix="drsvm-") if folder is None else folder)
     if path.is_dir() and any(path.iterdir()):
-        remedy = "name a new folder, or give this one as the source of the rows."
-        raise invalid(path, f"is not empty: {remedy}")
+        raise invalid(
+            path,
+            "is not empty: name a new folder, or give this one as the source of the "
+            "rows.",
+        )
     path.mkdir(parents=True, exist_ok=True)
     try:
         check_space(path, needed)
@@ -279,15 +290,18 @@ def _blocks_of(source: Any) -> Iterator[Block]:
         yield from _blocks_of_iterator(source)
         return
     if not isinstance(source, Iterable):
-        known = "a path, an iterable of blocks or an object with next and reset"
-        raise TypeError(f"rows come from {known}, not {source!r}.")
+        raise TypeError(
+            "rows come from a path, an iterable of blocks or an object with next and "
+            f"reset, not {source!r}."
+        )
     for block in source:
-        X, *vectors = block if isinstance(block, tuple) else (block,)
-        if len(vectors) > len(VECTORS):
-            what = "a block is X, (X, y) or (X, y, sample_weight)"
-            raise DataFileError(f"{what}, got {len(block)} entries.")
-        y = vectors[0] if vectors else None
-        sample_weight = vectors[1] if len(vectors) == 2 else None
+        parts = block if isinstance(block, tuple) else (block,)
+        if len(parts) > 3:
+            raise DataFileError(
+                "a block is X, (X, y) or (X, y, sample_weight), got "
+                f"{len(parts)} entries."
+            )
+        X, y, sample_weight = [*parts, None, None][:3]
         yield X, y, sample_weight
 
 
@@ -300,8 +314,10 @@ def _blocks_of_iterator(source: Any) -> Iterator[Block]:
     source.reset()
     while source.next(input_data):
         if not received:
-            what = "next(input_data) returned True without a call of input_data"
-            raise DataFileError(f"{what}(data=..., label=...).")
+            raise DataFileError(
+                "next(input_data) returned True without a call of "
+                "input_data(data=..., label=...)."
+            )
         yield from received
         received.clear()
 
@@ -318,9 +334,11 @@ def _numbers(
             column = block.column(place)
             if column.null_count:
                 where = table.place(int(np.argmax(column.is_null())))
-                what = f"column {name!r} is empty in {where}: use drsvm fit"
-                remedy = f"which fills empty cells, {OR_PREPARED}"
-                raise invalid(table.path, f"{what}, {remedy}")
+                raise invalid(
+                    table.path,
+                    f"column {name!r} is empty in {where}: use drsvm fit, which fills "
+                    f"empty cells, {OR_PREPARED}",
+                )
             if name == label:
                 y = column.to_numpy()
             else:
@@ -346,23 +364,20 @@ class GrowingArray:
     Its header is completed at the end.
     """
 
-    def __init__(self, path: Path, dtype: DTypeLike, width: int | None = None):
+    def __init__(self, path: Path, dtype: DTypeLike, *entry_shape: int):
         self.path = path
         self.dtype = np.dtype(dtype)
-        self.width = width
+        self.entry_shape = entry_shape
         self.length = 0
         self.stream = path.open("w+b")
         self._write_header()
 
     def _write_header(self) -> None:
         # numpy leaves room in the header for a longer first axis.
-        shape = (self.length,)
-        if self.width is not None:
-            shape = (self.length, self.width)
         description = {
             "descr": npy.dtype_to_descr(self.dtype),
             "fortran_order": False,
-            "shape": shape,
+            "shape": (self.length, *self.entry_shape),
         }
         npy.write_array_header_1_0(self.stream, description)
 
@@ -411,7 +426,8 @@ class RowWriter:
         """Write a block; vectors have one entry per row, or are None."""
         self._n_blocks += 1
         is_sparse = sparse.issparse(X)
-        X = X if is_sparse else np.asarray(X)
+        if not is_sparse:
+            X = np.asarray(X)
         self._check(X, is_sparse, vectors)
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         if is_sparse:
@@ -421,15 +437,17 @@ class RowWriter:
             self._append("indices", rows.indices, np.int32)
             self._counts.append(np.diff(rows.indptr))
         else:
-            self._append("X", X, dtype, X.shape[1])
+            self._append("X", X, dtype)
         n = X.shape[0]
         for name, values in vectors.items():
             if values is None:
                 continue
             vector = np.array(values).ravel()
             if len(vector) != n:
-                what = f"has {n} rows, but {len(vector)} entries in {name}"
-                raise DataFileError(f"block {self._n_blocks} {what}.")
+                raise DataFileError(
+                    f"block {self._n_blocks} has {n} rows, but {len(vector)} entries "
+                    f"in {name}."
+                )
             self._vectors.setdefault(name, []).append(vector)
         self.n_rows += n
 
@@ -439,26 +457,28 @@ class RowWriter:
         """Raise an error for a block that has no numbers, or is not like the first."""
         block = f"block {self._n_blocks}"
         if X.ndim != 2:
-            what = f"has shape {X.shape}: a block must have rows and columns."
-            raise DataFileError(f"{block} {what}")
+            raise DataFileError(
+                f"{block} has shape {X.shape}: a block must have rows and columns."
+            )
         if X.dtype.kind not in "fiub":
-            what = f"has dtype {X.dtype}: encode text as numbers before."
-            raise DataFileError(f"{block} {what}")
+            raise DataFileError(
+                f"{block} has dtype {X.dtype}: encode text as numbers before."
+            )
         form = {"sparse": is_sparse, "columns": X.shape[1]}
         for name, values in vectors.items():
             form[name] = values is not None
         self._form = self._form or form
         for what, value in self._form.items():
             if form[what] != value:
-                had = f"{what}: {form[what]}, in the first one {value}"
-                wrong = f"{block} does not fit the first one ({had})"
-                raise DataFileError(f"{wrong}: make all blocks alike.")
+                raise DataFileError(
+                    f"{block} does not fit the first one ({what}: {form[what]}, in the "
+                    f"first one {value}): make all blocks alike."
+                )
 
-    def _append(
-        self, name: str, values: np.ndarray, dtype: DTypeLike, width: int | None = None
-    ) -> None:
+    def _append(self, name: str, values: np.ndarray, dtype: DTypeLike) -> None:
         if name not in self._arrays:
-            self._arrays[name] = GrowingArray(self.folder / f"{name}.npy", dtype, width)
+            path = self.folder / f"{name}.npy"
+            self._arrays[name] = GrowingArray(path, dtype, *values.shape[1:])
         self._arrays[name].append(values)
 
     def _complete(self) -> None:
@@ -477,11 +497,10 @@ class RowWriter:
         (self.folder / DESCRIPTION).write_text(json.dumps(description))
 
     def _widen_indices(self) -> None:
-        """Rewrite the indices with 64 bits, in parts that fit into memory."""
+        """Rewrite the indices with 64 bits, from file to file."""
         path = self.folder / "indices.npy"
+        wide = path.with_suffix(".new")
         given = np.load(path, mmap_mode="r")
-        wide = GrowingArray(path.with_suffix(".new"), np.int64)
-        for first in range(0, len(given), COPIED):
-            wide.append(given[first : first + COPIED])
-        wide.complete()
-        wide.path.replace(path)
+        check_space(self.folder, 2 * given.nbytes)
+        npy.open_memmap(wide, "w+", np.int64, given.shape)[:] = given
+        wide.replace(path)

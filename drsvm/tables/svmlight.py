@@ -4,6 +4,7 @@ Errors, and values that it accepts too readily, are located line by line.
 """
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def read_svmlight(
 
     The latter has the features that the model has.
     """
-    if schema is None and any(getattr(options, name) for name in COLUMN_OPTIONS):
+    if schema is None and any(map(vars(options).get, COLUMN_OPTIONS)):
         what = "{}, {}, {}, {}, {} and {} do not apply to svmlight files: omit them."
         raise invalid(path, Message(what, *map(Parameter, COLUMN_OPTIONS)))
     X, y = _parse(path)
@@ -47,14 +48,18 @@ def read_svmlight(
 def _check_fit(path: Path, X: Matrix, schema: Schema) -> list[str]:
     """Return a note on features that a trained model does not know."""
     if schema.index_base == 1 and X.nnz and X.indices.min() == 0:
-        what = f"line {_line_with_index(path, 0)} has the index 0"
-        why = "but the model was trained with indices from 1."
-        raise invalid(path, f"{what}, {why}")
+        raise invalid(
+            path,
+            f"line {_line_with_index(path, 0)} has the index 0, but the model was "
+            "trained with indices from 1.",
+        )
     beyond = np.unique(X.indices[X.indices >= schema.n_features + schema.index_base])
     if len(beyond) == 0:
         return []
-    what = f"{len(beyond)} features that are not in the training file"
-    return [f"{path.name} has {what} (up to index {beyond.max()}): they are ignored."]
+    return [
+        f"{path.name} has {len(beyond)} features that are not in the training file "
+        f"(up to index {beyond.max()}): they are ignored."
+    ]
 
 
 def _first_features(X: Matrix, schema: Schema) -> Matrix:
@@ -64,10 +69,8 @@ def _first_features(X: Matrix, schema: Schema) -> Matrix:
     """
     from scipy import sparse
 
-    kind = np.int64
-    if max(X.nnz, schema.n_features) <= np.iinfo(np.int32).max:
-        kind = np.int32
-    width = max(X.shape[1] - schema.index_base, schema.n_features, 0)
+    width = max(X.shape[1] - schema.index_base, schema.n_features)
+    kind = sparse.get_index_dtype(maxval=max(X.nnz, width))
     indices = (X.indices - schema.index_base).astype(kind)
     entries = (X.data, indices, X.indptr.astype(kind))
     X = sparse.csr_array(entries, shape=(X.shape[0], width))
@@ -109,11 +112,14 @@ def _new_schema(
     if n_zeros and base == 1:
         if n_zeros == 1 or options.index_base == 1:
             only = "only " if n_zeros == 1 else ""
-            where = f"{only}line {_line_with_index(path, 0)}"
-            what = (
-                "{} has the index 0: correct it, or use {} if the indices start at 0."
+            message = Message(
+                "{}line {} has the index 0: correct it, or use {} if the indices start "
+                "at 0.",
+                only,
+                _line_with_index(path, 0),
+                Parameter("index_base", 0),
             )
-            raise invalid(path, Message(what, where, Parameter("index_base", 0)))
+            raise invalid(path, message)
         base = 0
         notes.append("Indices are assumed to start at 0, because the index 0 occurs.")
     if X.nnz == 0 or X.indices.max() < base:
@@ -121,31 +127,30 @@ def _new_schema(
     largest = int(X.indices.max())
     n_features = largest + 1 - base
     if n_features > options.max_features:
-        what = (
+        message = Message(
             "line {} has the index {}, which gives {:,} features, more than the limit "
-            "of {:,}: correct the index if it is mistyped, or allow it with {}."
+            "of {:,}: correct the index if it is mistyped, or allow it with {}.",
+            _line_with_index(path, largest),
+            largest,
+            n_features,
+            options.max_features,
+            Parameter("max_features", n_features),
         )
-        line = _line_with_index(path, largest)
-        sizes = (n_features, options.max_features)
-        allowed = Parameter("max_features", n_features)
-        raise invalid(path, Message(what, line, largest, *sizes, allowed))
+        raise invalid(path, message)
     used = np.flatnonzero(np.bincount(X.indices))
     is_far = n_features >= FAR and len(used) > 1 and largest >= LONELY * used[-2]
     if is_far and np.count_nonzero(X.indices == largest) == 1:
-        where = f"only in line {_line_with_index(path, largest)}, far from all others"
-        notes.append(f"Feature {largest} occurs {where}: is its index mistyped?")
+        notes.append(
+            f"Feature {largest} occurs only in line {_line_with_index(path, largest)}, "
+            "far from all others: is its index mistyped?"
+        )
     return Schema(kind="sparse", n_features=n_features, index_base=base), notes
 
 
 def _line_with_index(path: Path, wanted: int) -> int:
     """Return the number of the first line with an index, which there is."""
-    lines = _lines(path)
-    return next(number for number, line in lines if _has_index(line, wanted))
-
-
-def _has_index(line: bytes, wanted: int) -> bool:
-    names = [pair.partition(b":")[0] for pair in line.split()[1:]]
-    return any(parsed(int, name) == wanted for name in names)
+    pair = re.compile(rb"\s[+-]?0*%d:" % wanted)
+    return next(number for number, line in _lines(path) if pair.search(line))
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -191,11 +196,15 @@ def _error_in(line: bytes) -> str | None:
         if index >= 2**31:
             return f"the index {index} is too large: correct it if it is mistyped"
         if index <= before:
-            order = "indices must increase along a line"
-            return f"the index {index} follows {before}: {order}"
+            return (
+                f"the index {index} follows {before}: indices must increase along a "
+                "line"
+            )
         if not abs(value) <= LARGEST:
-            remedy = "delete the line or replace the value"
-            return f"feature {index} is {_shown(text)}: {remedy}"
+            return (
+                f"feature {index} is {_shown(text)}: delete the line or replace the "
+                "value"
+            )
         before = index
     return None
 

@@ -27,26 +27,9 @@ FEW_TEXTS = 3
 # an empty cell.
 LARGEST = 1e100
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
-# How pyarrow's types of numbers begin.
+# How pyarrow's types of numbers and texts begin.
 _NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")
-
-
-class NotANumber(ValueError):
-    """A cell does not have the style of its column.
-
-    `texts` are those of all such cells, if they are few.
-    """
-
-    def __init__(self, row: int, text: str, texts: list[str], style: str):
-        super().__init__(f"row {row + 1} contains {shown(text)}")
-        self.row = row
-        self.text = text
-        self.texts = texts if len(texts) <= FEW_TEXTS else []
-        self.needed = description_of(style)
-        # Whether a column of dates has a date in another form.
-        self.is_date = style in DATE_STYLES and any(
-            parser_of(form)(text) is not None for form in DATE_STYLES
-        )
+_TEXTS = ("string", "large_string", "dictionary")
 
 
 class Coded(NamedTuple):
@@ -78,6 +61,27 @@ class Coded(NamedTuple):
         return int(np.argmax(np.isin(self.codes, codes)))
 
 
+class NotANumber(ValueError):
+    """A cell does not have the style of its column.
+
+    `texts` are those of all such cells, if they are few.
+    """
+
+    def __init__(self, cells: Coded, numbers: list[float | None], style: str):
+        wrong = [place for place, number in enumerate(numbers) if number is None]
+        self.row = cells.first_row(wrong)
+        self.text = str(cells.values[cells.codes[self.row]])
+        self.texts = []
+        if len(wrong) <= FEW_TEXTS:
+            self.texts = [str(cells.values[place]) for place in wrong]
+        self.needed = description_of(style)
+        # Whether a column of dates has a date in another form.
+        self.is_date = style in DATE_STYLES and any(
+            parser_of(form)(self.text) is not None for form in DATE_STYLES
+        )
+        super().__init__(f"row {self.row + 1} contains {shown(self.text)}")
+
+
 def is_empty(value: object) -> bool:
     """Return True if a cell of a data frame is None, NaN, NaT or pandas.NA."""
     try:
@@ -90,20 +94,19 @@ def is_empty(value: object) -> bool:
 def coded(column: Column) -> Coded:
     """Return the distinct values of a column of pyarrow, or that numpy can read."""
     if hasattr(column, "dictionary_encode"):
-        whole = column
         if hasattr(column, "combine_chunks"):
-            whole = column.combine_chunks()
-        if not hasattr(whole, "dictionary"):
-            whole = whole.dictionary_encode()
-        codes = whole.indices.cast("int64").fill_null(-1)
-        return Coded(whole.dictionary.to_pylist(), np.asarray(codes))
+            column = column.combine_chunks()
+        if not hasattr(column, "dictionary"):
+            column = column.dictionary_encode()
+        codes = column.indices.cast("int64").fill_null(-1)
+        return Coded(column.dictionary.to_pylist(), np.asarray(codes))
     places: dict[object, int] = {}
     codes = []
     for cell in np.asarray(column, dtype=object):
-        if is_empty(cell):
-            codes.append(-1)
-        else:
-            codes.append(places.setdefault(cell, len(places)))
+        code = -1
+        if not is_empty(cell):
+            code = places.setdefault(cell, len(places))
+        codes.append(code)
     return Coded(list(places), np.array(codes, dtype=np.intp))
 
 
@@ -112,12 +115,12 @@ def typed(column: Column) -> np.ndarray | None:
 
     Dates and durations are in days. None for text and mixtures.
     """
-    if hasattr(column, "dictionary_encode"):
-        kind = str(column.type)
-        if kind.startswith(_NUMBERS):
-            return np.asarray(column.cast("float64", safe=False))
-        if kind.startswith("dictionary") or is_text(column):
-            return None
+    kind = str(getattr(column, "type", ""))
+    if kind.startswith(_NUMBERS):
+        return np.asarray(column.cast("float64", safe=False))
+    # Pyarrow would convert texts to objects one by one.
+    if kind.startswith(_TEXTS):
+        return None
     array = np.asarray(column)
     if array.dtype.kind in "Mm":
         unit = "datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]"
@@ -137,7 +140,7 @@ def numbers_of(
     """
     array = typed(column)
     is_plain = style.removesuffix(Style.OR_EMPTY) in (Style.PLAIN, Style.TRUTH)
-    if is_plain and hasattr(column, "dictionary_encode") and is_text(column):
+    if is_plain and hasattr(column, "type") and is_text(column):
         # Texts of pyarrow are converted at once if all of them are numbers.
         numbers = as_numbers(column)
         array = None if numbers is None else typed(numbers)
@@ -154,14 +157,12 @@ def numbers_of(
         attempts = [_numbers(cells.values, form, missing) for form in DATE_STYLES]
         fitting = [attempt for attempt in attempts if None not in attempt]
         if len(fitting) == 1:
-            numbers = fitting[0]
-    wrong = [place for place, number in enumerate(numbers) if number is None]
-    if wrong and not style.endswith(Style.OR_EMPTY):
-        row = cells.first_row(wrong)
-        texts = [str(cells.values[place]) for place in wrong]
-        raise NotANumber(row, str(cells.values[cells.codes[row]]), texts, style)
+            [numbers] = fitting
     # As a float, None is NaN.
-    return cells.mapped(numbers, np.nan, np.float64)
+    array = cells.mapped(numbers, np.nan, np.float64)
+    if None in numbers and not style.endswith(Style.OR_EMPTY):
+        raise NotANumber(cells, numbers, style)
+    return array
 
 
 def _numbers(
@@ -169,17 +170,15 @@ def _numbers(
 ) -> list[float | None]:
     """Return cells as numbers: NaN if empty, None if of another style."""
     parse = parser_of(style)
-    return [_number(value, parse, missing) for value in values]
-
-
-def _number(
-    value: object, parse: Callable[[str], float | None], missing: frozenset[str]
-) -> float | None:
-    if level_of(value, missing) is None:
-        return np.nan
-    if isinstance(value, date):
-        return days_of(value)
-    return parse(str(value).strip())
+    numbers = []
+    for value in values:
+        if level_of(value, missing) is None:
+            numbers.append(np.nan)
+        elif isinstance(value, date):
+            numbers.append(days_of(value))
+        else:
+            numbers.append(parse(str(value).strip()))
+    return numbers
 
 
 def too_large(
@@ -195,11 +194,9 @@ def too_large(
     firsts = np.unique(values[beyond], return_index=True)[1]
     rows = sorted(beyond[firsts].tolist())
     first = values[rows[0]]
-    where = place(rows[0])
-    if np.isinf(first):
-        size = f"infinite at {where}"
-    else:
-        size = f"{first:g} at {where}, which is too large"
+    size = f"infinite at {place(rows[0])}"
+    if np.isfinite(first):
+        size = f"{first:g} at {place(rows[0])}, which is too large"
     return f"column {name!r} is {size}", rows
 
 
@@ -208,18 +205,16 @@ def level_of(value: object, missing: frozenset[str] = MISSING) -> str | None:
 
     1, 1.0 and "1" are the same category.
     """
-    text = "" if is_empty(value) else str(value).strip()
+    if is_empty(value):
+        return None
+    text = str(value).strip()
     if text in missing:
         return None
     number = as_number(text)
-    if number is None or not abs(number) < EXACT:
-        if text.lower() in TRUTH_WORDS[0]:
-            return text.lower()
-        return text
-    if number.is_integer():
-        text = str(int(number))
-    else:
-        text = repr(number)
+    if number is not None and abs(number) < EXACT:
+        text = str(int(number)) if number.is_integer() else repr(number)
+    elif text.lower() in TRUTH_WORDS[0]:
+        text = text.lower()
     return None if text in missing else text
 
 
@@ -230,10 +225,10 @@ def levels_of(column: Column, missing: frozenset[str] = MISSING) -> Coded:
     places = []
     for value in cells.values:
         level = level_of(value, missing)
-        if level is None:
-            places.append(-1)
-        else:
-            places.append(levels.setdefault(level, len(levels)))
+        place = -1
+        if level is not None:
+            place = levels.setdefault(level, len(levels))
+        places.append(place)
     return Coded(list(levels), cells.mapped(places, -1, np.intp))
 
 
