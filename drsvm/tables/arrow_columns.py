@@ -61,7 +61,7 @@ def as_texts(column: Column) -> Column:
     if is_text(column):
         return column
     encoded = column.combine_chunks().dictionary_encode()
-    texts = [text_of(value) for value in encoded.dictionary.to_pylist()]
+    texts = list(map(text_of, encoded.dictionary.to_pylist()))
     return pyarrow_or_error().array(texts, "string").take(encoded.indices)
 
 

@@ -172,7 +172,7 @@ class ArrowTable(TableFile):
             n_taken += n_rows
             if n_rows < len(block):
                 step = len(block) / max(n_rows, 1)
-                block = block.take([int(step * number) for number in range(n_rows)])
+                block = block.take((step * np.arange(n_rows)).astype(np.int64))
             parts.append(block)
         pyarrow = pyarrow_or_error()
         try:
@@ -183,8 +183,10 @@ class ArrowTable(TableFile):
             raise invalid(self.path, f"{what}: convert one.") from None
 
     def place(self, row: int) -> str:
-        sample = "" if self.sample_rows is None else " of a sample"
-        return f"row {self.first + row + 1}{sample}"
+        number = self.first + row + 1
+        if self.sample_rows is None:
+            return f"row {number}"
+        return f"row {number} of a sample"
 
 
 def _stamp(file: Path) -> tuple[int, int]:
@@ -222,7 +224,7 @@ def _schema_and_rows(path: Path) -> "tuple[pyarrow.Schema, int]":
         reader = _opened(path)
         if hasattr(reader, "iter_batches"):
             return reader.schema_arrow, reader.metadata.num_rows
-        return reader.schema, sum(len(batch) for batch in _batches(path, []))
+        return reader.schema, sum(map(len, _batches(path, [])))
 
 
 def _batches(path: Path, columns: list[str]) -> "Iterator[pyarrow.RecordBatch]":

@@ -131,7 +131,7 @@ def parser_of(style: str) -> Callable[[str], float | None]:
 def fits(style: str, texts: list[str]) -> bool:
     """Return True if all texts are numbers in a style."""
     parse = parser_of(style)
-    return all(parse(text) is not None for text in texts)
+    return None not in map(parse, texts)
 
 
 def description_of(style: str) -> str:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -17,20 +17,18 @@ LISTED_ABSENT = 20  # and this many that are missing
 NOT_THE_LABEL = {"features": "a feature", "drop": "dropped", "id": "an id"}
 
 
-@dataclass
+@dataclass(frozen=True)
 class Chosen:
-    """The columns by their role, and what could not be found."""
+    """The label, the features, and what could not be found."""
 
     label: str
-    features: list[str] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    categorical: list[str] = field(default_factory=list)
-    numeric: list[str] = field(default_factory=list)
-    verified: list[str] = field(default_factory=list)  # one or none
-    by: list[str] = field(default_factory=list)  # one or none
-    mentioned: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[Message] = field(default_factory=list)
-    problems: list[Message] = field(default_factory=list)
+    features: list[str]
+    # The columns that were named for each role: those of `verified` and `by` are one
+    # or none.
+    roles: dict[str, list[str]]
+    mentioned: list[tuple[str, str]]
+    notes: list[Message]
+    problems: list[Message]
 
 
 def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
@@ -38,53 +36,48 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
 
     Names that do not exist are problems, with a suggestion.
     """
-    chosen = Chosen(names[-1])
-    problems = chosen.problems
+    notes = []
+    problems: list[Message] = []
+    label = names[-1]
     if options.label is None:
-        chosen.label, reason = _likely_label(names)
+        label, reason = _likely_label(names)
         note = "Column {!r} is used as the label ({}); choose another one with {}."
-        message = Message(note, chosen.label, reason, Parameter("label"))
-        chosen.notes.append(message)
-    else:
-        for label in _find_all(names, [options.label], "label", problems):
-            chosen.label = label
-    columns = {}
+        notes.append(Message(note, label, reason, Parameter("label")))
+    for name in _find_all(names, [options.label], "label", problems):
+        label = name
+
+    roles = {}
     for role in ("drop", "features", "id", "categorical", "numeric"):
         wanted = listed(names, getattr(options, role))
-        columns[role] = _find_all(names, wanted, role, problems)
-    chosen.ids = columns["id"]
-    chosen.categorical = columns["categorical"]
-    chosen.numeric = columns["numeric"]
-    chosen.verified = _find_all(names, [options.verified], "verified", problems)
-    chosen.by = _find_all(names, [options.by], "by", problems)
+        roles[role] = _find_all(names, wanted, role, problems)
+    for role in ("verified", "by"):
+        roles[role] = _find_all(names, [getattr(options, role)], role, problems)
     for role, called in NOT_THE_LABEL.items():
-        if chosen.label in columns[role]:
+        if label in roles[role]:
             what = "{!r} is the label column and cannot be {}: remove it from {}."
-            given = (chosen.label, called, Parameter(role))
-            fixes = [Parameter(role, "", chosen.label)]
-            problems.append(Message(what, *given, fixes=fixes))
-    both = [name for name in chosen.categorical if name in chosen.numeric]
+            fixes = [Parameter(role, "", label)]
+            problems.append(Message(what, label, called, Parameter(role), fixes=fixes))
+    both = [name for name in roles["categorical"] if name in roles["numeric"]]
     if both:
-        fixes = [Parameter("numeric", "", name) for name in both]
-        roles = (Parameter("categorical"), Parameter("numeric"))
         what = "{!r} cannot be both {} and {}."
-        problems.append(Message(what, both[0], *roles, fixes=fixes))
-    aside = {chosen.label, *columns["drop"], *chosen.ids, *chosen.verified, *chosen.by}
-    for name in columns["features"] or names:
-        if name not in aside:
-            chosen.features.append(name)
-    if not chosen.features:
-        what = f"no feature columns remain besides the label column {chosen.label!r}."
+        given = (both[0], Parameter("categorical"), Parameter("numeric"))
+        fixes = [Parameter("numeric", "", name) for name in both]
+        problems.append(Message(what, *given, fixes=fixes))
+
+    aside = {label, *roles["drop"], *roles["id"], *roles["verified"], *roles["by"]}
+    features = [name for name in roles["features"] or names if name not in aside]
+    if not features:
+        what = f"no feature columns remain besides the label column {label!r}."
         problems.append(Message(what))
+    mentioned = []
     for role, given in options.mentioned:
         for name in _find_all(names, listed(names, [given]), role, problems):
-            chosen.mentioned.append((role, name))
-    for role, name in chosen.mentioned:
-        if name not in chosen.features:
-            what = "{}: this column is not a feature; omit it."
-            fixes = [Parameter(role, "", name)]
-            problems.append(Message(what, Parameter(role, name), fixes=fixes))
-    return chosen
+            mentioned.append((role, name))
+            if name not in features:
+                what = "{}: this column is not a feature; omit it."
+                fixes = [Parameter(role, "", name)]
+                problems.append(Message(what, Parameter(role, name), fixes=fixes))
+    return Chosen(label, features, roles, mentioned, notes, problems)
 
 
 def _likely_label(names: list[str]) -> tuple[str, str]:
@@ -135,9 +128,10 @@ def _find_all(
         if given in names:
             found.append(given)
         elif not re.fullmatch(r"-?\d+", given):
-            near = close_names(names, given)[:1]
-            found += near
-            fixes = [Parameter(role, name, given) for name in near]
+            fixes = []
+            for name in close_names(names, given)[:1]:
+                found.append(name)
+                fixes.append(Parameter(role, name, given))
             what = "there is no column {!r} ({}): {}"
             hint = _suggestion(names, names, given)
             problems.append(Message(what, given, Parameter(role), hint, fixes=fixes))
@@ -165,8 +159,9 @@ def _suggestion(names: list[str], candidates: list[str], wanted: str) -> str:
 
 def _all_of(names: list[str]) -> str:
     some = ", ".join(map(repr, names[:LISTED]))
-    more = ", ..." if len(names) > LISTED else ""
-    return f"the columns are {some}{more}."
+    if len(names) > LISTED:
+        some += ", ..."
+    return f"the columns are {some}."
 
 
 def absent_columns(names: list[str], needed: list[str]) -> str | None:
@@ -183,10 +178,14 @@ def absent_columns(names: list[str], needed: list[str]) -> str | None:
         return f"there is no column {absent[0]!r} (needed by the model): {hint}"
     some = []
     for name in absent[:LISTED_ABSENT]:
-        near = close_names(others, name)
-        some.append(f"{name!r} (is it {near[0]!r}?)" if near else f"{name!r}")
+        text = repr(name)
+        for near in close_names(others, name)[:1]:
+            text += f" (is it {near!r}?)"
+        some.append(text)
     more = ""
     if len(absent) > LISTED_ABSENT:
         more = f" and {len(absent) - LISTED_ABSENT} more"
-    what = f"{len(absent)} columns that the model needs are missing"
-    return f"{what}: {', '.join(some)}{more}; {_all_of(names)}"
+    return (
+        f"{len(absent)} columns that the model needs are missing: {', '.join(some)}"
+        f"{more}; {_all_of(names)}"
+    )

@@ -79,10 +79,12 @@ class CsvFile(TableFile):
         if header is None:
             # A header has a text that is neither a number nor missing.
             words = set(first) - MISSING
-            self.has_header = any(as_number(word) is None for word in words)
+            self.has_header = None in map(as_number, words)
         if not self.has_header:
-            reason = "The first line has only numbers: " if header is None else ""
-            self.notes.append(f"{reason}the columns are called column0, column1, ...")
+            note = "the columns are called column0, column1, ..."
+            if header is None:
+                note = f"The first line has only numbers: {note}"
+            self.notes.append(note)
         self.names = self._distinct_names(first)
         if len(first) == 1:
             raise invalid(path, self._about_delimiter(text))
@@ -113,7 +115,9 @@ class CsvFile(TableFile):
         """Return the names of the columns without repetitions: a, a.1, a.2."""
         distinct: list[str] = []
         for index, cell in enumerate(first):
-            name = cell if cell and self.has_header else f"column{index}"
+            name = f"column{index}"
+            if cell and self.has_header:
+                name = cell
             new = name
             number = 0
             while new in distinct:
@@ -216,10 +220,11 @@ class CsvFile(TableFile):
         """Return the line where a row starts."""
         n_before = 0
         for file in self.files:
-            within = f" of {file.name}" if len(self.files) > 1 else ""
             for line, _ in self._records(file):
+                if n_before == row and len(self.files) > 1:
+                    return f"line {line} of {file.name}"
                 if n_before == row:
-                    return f"line {line}{within}"
+                    return f"line {line}"
                 n_before += 1
         return f"row {row}"
 
@@ -264,7 +269,9 @@ def _check_lines(path: Path, content: bytes) -> None:
     start = 0
     while len(content) - start > LONGEST_LINE:
         limit = start + LONGEST_LINE
-        end = max(content.rfind(mark, start, limit) for mark in (b"\n", b"\r"))
+        end = max(
+            content.rfind(b"\n", start, limit), content.rfind(b"\r", start, limit)
+        )
         if end < 0:
             line = content[:start].count(b"\n") + 1
             raise invalid(
@@ -282,7 +289,7 @@ def likely_delimiter(text: str) -> str:
     for mark in DELIMITERS:
         rows = list(filter(None, csv.reader(io.StringIO(start), delimiter=mark)))
         # The last row may be cut off, since the text may be only the head of a file.
-        widths = {len(row) for row in rows[: max(1, len(rows) - 1)]}
+        widths = set(map(len, rows[: max(1, len(rows) - 1)]))
         if len(widths) == 1 and widths != {1}:
             even[mark] = max(widths)
     if len(even) > 1:
@@ -293,6 +300,7 @@ def likely_delimiter(text: str) -> str:
         even.pop(",", None)
     if not even:
         # The lines are ragged: the first one decides.
-        first = text.lstrip().splitlines()[0] if text.strip() else ""
-        even = {mark: first.count(mark) for mark in DELIMITERS if mark != " "}
-    return max(even, key=lambda mark: even[mark])
+        [first, *_] = text.lstrip().splitlines() or [""]
+        even = dict(zip(DELIMITERS, map(first.count, DELIMITERS), strict=True))
+        del even[" "]
+    return max(even, key=even.__getitem__)

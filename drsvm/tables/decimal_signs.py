@@ -5,7 +5,6 @@ another one or the user decides.
 """
 
 import re
-from collections.abc import Iterable
 
 from drsvm.tables.arrow_columns import (
     Column,
@@ -59,14 +58,14 @@ def number_style(values: list[str]) -> str | None:
     with_comma = fits(Style.DECIMAL_COMMA, values)
     with_thousands = fits(Style.THOUSANDS, values)
     if with_comma and with_thousands:
-        return AMBIGUOUS_COMMAS if _contain(",", values) else Style.THOUSANDS
+        return AMBIGUOUS_COMMAS if "," in "".join(values) else Style.THOUSANDS
     if with_comma:
         return Style.DECIMAL_COMMA
     if with_thousands:
         return Style.THOUSANDS
-    words = {value.lower() for value in values}
+    words = set(map(str.lower, values))
     # True alone may stand beside empty cells; other words alone are categories.
-    if words <= set(TRUTH_WORDS[0]) or any(words == set(pair) for pair in TRUTH_WORDS):
+    if words <= set(TRUTH_WORDS[0]) or words in map(set, TRUTH_WORDS):
         return Style.TRUTH
     forms = [style for style in (Style.TIME, *DATE_STYLES) if fits(style, values)]
     if len(forms) > 1:
@@ -74,19 +73,14 @@ def number_style(values: list[str]) -> str | None:
     return forms[0] if forms else None
 
 
-def _contain(sign: str, values: Iterable[str]) -> bool:
-    return any(sign in value for value in values)
-
-
 def _dots_may_separate(values: list[str]) -> bool:
     """Return True if dots may separate thousands: 1.326 beside 312.
 
     Then every dot is followed by three digits, and all other numbers are below 1000.
     """
+    texts = [value.strip(SIGNS) for value in values]
     pattern = re.compile(_DOTTED_OR_WHOLE)
-    return _contain(".", values) and all(
-        pattern.fullmatch(value.strip(SIGNS)) for value in values
-    )
+    return "." in "".join(texts) and all(map(pattern.fullmatch, texts))
 
 
 def styles_of(
@@ -109,9 +103,7 @@ def styles_of(
     three_decimals = set()
     for name, style in styles.items():
         values = texts[name]
-        if style == Style.THOUSANDS and (
-            _contain(",", values) or _contain(".", values)
-        ):
+        if style == Style.THOUSANDS and re.search("[,.]", "".join(values)):
             by_point = True
         # 312 beside 1.326 is ambiguous, but three decimals alone are ordinary, unless
         # another column has decimal commas.

@@ -86,7 +86,10 @@ class DataFileError(ValueError):
     def __init__(
         self, what: str, path: Path | None = None, fixes: Sequence[Parameter] = ()
     ):
-        super().__init__(what if path is None else Message("{}: {}", path, what))
+        message = what
+        if path is not None:
+            message = Message("{}: {}", path, what)
+        super().__init__(message)
         self.what = what
         self.fixes = tuple(fixes)
 
@@ -114,7 +117,7 @@ def files_of(path: Path) -> list[Path]:
     for file in sorted(path.rglob("*")):
         # Other programs put notes such as _SUCCESS or .ipynb_checkpoints beside the
         # data.
-        hidden = any(part[0] in "._" for part in file.relative_to(path).parts)
+        hidden = re.search(r"(^|/)[._]", file.relative_to(path).as_posix())
         kind = format_of_name(file)
         if file.is_file() and kind and not hidden:
             files.append(file)
@@ -196,7 +199,9 @@ def _check_readable(path: Path) -> None:
     except FileNotFoundError:
         names = [entry.name for entry in path.parent.glob("*") if entry.is_file()]
         near = get_close_matches(path.name, names, n=1)
-        hint = f"; did you mean {near[0]}?" if near else "."
+        hint = "."
+        if near:
+            hint = f"; did you mean {near[0]}?"
         raise invalid(path, f"no such file{hint}") from None
     except PermissionError:
         raise invalid(path, NO_PERMISSION) from None

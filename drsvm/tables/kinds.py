@@ -13,7 +13,7 @@ import numpy as np
 
 from drsvm.tables.arrow_columns import Column, Table, columns_of, is_text
 from drsvm.tables.arrow_tables import TableFile
-from drsvm.tables.cell_styles import DATE_STYLES, Style, parser_of
+from drsvm.tables.cell_styles import DATE_STYLES, Style, fits, parser_of
 from drsvm.tables.columns import Chosen
 from drsvm.tables.copies import copies_among, first_of_each
 from drsvm.tables.dataset import ReadOptions
@@ -105,7 +105,7 @@ def kinds_of(
         # One of all rows that are copies of each other: in a table of copies, an id
         # repeats, too.
         rows = first_of_each(copies)
-    inspection = _Inspection(chosen, options, file, rows)
+    inspection = _Inspection(chosen.roles, options, file, rows)
     kinds = {}
     for name, column in columns.items():
         if name in texts:
@@ -123,20 +123,20 @@ def kinds_of(
 class _Inspection:
     """Finds the kinds of columns, with what the user has stated about them."""
 
-    chosen: Chosen
+    roles: dict[str, list[str]]
     options: ReadOptions
     file: TableFile
     rows: np.ndarray | slice  # rows that are not copies of each other
 
     def typed_kind(self, name: str, column: Column) -> Kind:
         """Return the kind of a column of numbers, truth values or dates."""
-        if name in self.chosen.categorical:
+        if name in self.roles["categorical"]:
             return Kind(Style.CATEGORY, levels=len(levels_of(column).values))
         kind = str(column.type)
         for start, style in TYPES.items():
             if kind.startswith(start):
                 return Kind(style)
-        if name in self.chosen.numeric or not kind.startswith(("int", "uint")):
+        if name in self.roles["numeric"] or not kind.startswith(("int", "uint")):
             return Kind()
         numbers = numbers_of(column, Style.PLAIN)[self.rows]
         if _identify(name, numbers):
@@ -150,9 +150,9 @@ class _Inspection:
         """Return the kind of a column of texts, which may be numbers of a style."""
         if not cells.values:
             return Kind(left_out="empty")
-        if name in self.chosen.categorical:
+        if name in self.roles["categorical"]:
             return self._category(name, cells)
-        if name in self.chosen.numeric:
+        if name in self.roles["numeric"]:
             return Kind(_wanted_style(cells.values, style, self.options.decimal))
         if style in SIGNS_BY_STYLE:
             return self._ambiguous(name, cells, *SIGNS_BY_STYLE[style])
@@ -307,8 +307,10 @@ def _wanted_style(values: list[str], style: str | None, decimal: str | None) -> 
 
 
 def _is_any_number(text: str) -> bool:
-    styles = (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS)
-    return any(parser_of(style)(text) is not None for style in styles)
+    for style in (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS):
+        if fits(style, [text]):
+            return True
+    return False
 
 
 def rare_below(n_rows: int) -> int:

@@ -54,7 +54,7 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]
     with_units = {}
     for name in schema.of_style(Style.CATEGORY):
         encoded[name] = f"{kinds[name].levels:,}"
-        levels = [str(value) for value in coded(X.column(name)).values]
+        levels = list(map(str, coded(X.column(name)).values))
         if _are_numbers_with_a_unit(levels):
             with_units[name] = levels[0]
     one_each = "one 0/1 column for each level that is not rare"

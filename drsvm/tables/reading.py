@@ -74,7 +74,9 @@ def read_table(
     chosen = choose_columns(file.names, options)
     label = chosen.label
     empty = options.empty
-    table = file.read([label, *chosen.features, *chosen.verified], label, empty)
+    table = file.read(
+        [label, *chosen.features, *chosen.roles["verified"]], label, empty
+    )
     table = with_numbers(table, label, options.decimal)
     if len(table) == 1:
         what = "has only one row; a classifier needs rows of at least two classes."
@@ -97,10 +99,10 @@ def read_table(
         schema = replace(schema, truth_labels=truth_labels)
     X = taken(converted(file, table, schema, empty), kept)
     verified = None
-    for name in chosen.verified:
+    for name in chosen.roles["verified"]:
         verified = truth_of(file, table, name, options)[kept]
     leaky = leaky_columns(schema, X, y)
-    further = list(chosen.by)
+    further = list(chosen.roles["by"])
     if options.whole:
         further += file.names
     elif options.name_rows:
@@ -181,7 +183,9 @@ def read_like(
     missing = options.missing or schema.missing
     options = replace(options, missing_values=missing_values, missing=missing)
     empty = options.empty
-    wanted = schema.columns if label is None else [label, *schema.columns]
+    wanted = list(schema.columns)
+    if label is not None:
+        wanted.append(label)
     table = file.read(wanted, label, empty)
     X = converted(file, table, schema, empty)
     needed = None if options.unlabelled else label
@@ -247,12 +251,15 @@ def _problems(
     for role, name in chosen.mentioned:
         if name in kinds and not kinds[name].problems:
             problems += _mentioned_in_vain(role, name, kinds[name])
-    if not problems and all(kind.left_out for kind in kinds.values()):
-        some = list(kinds.items())[:FEW_REASONS]
-        reasons = ", ".join(f"{name} ({kind.left_out})" for name, kind in some)
+    reasons = []
+    for name, kind in kinds.items():
+        if kind.left_out:
+            reasons.append(f"{name} ({kind.left_out})")
+    if not problems and len(reasons) == len(kinds):
+        some = ", ".join(reasons[:FEW_REASONS])
         what = "no column is left to learn from; left out: {}. Keep some with {} or {}."
         roles = (Parameter("numeric"), Parameter("categorical"))
-        problems.append(Message(what, reasons, *roles))
+        problems.append(Message(what, some, *roles))
     return problems
 
 
@@ -272,10 +279,11 @@ def _mentioned_in_vain(role: str, name: str, kind: Kind) -> list[Message]:
 def _schema(
     chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows: int
 ) -> Schema:
+    columns = []
     styles = {}
     gaps = []
     left_out = {}
-    ids = list(chosen.ids)
+    ids = list(chosen.roles["id"])
     n_levels = 0
     for name, kind in kinds.items():
         if kind.is_id:
@@ -283,13 +291,13 @@ def _schema(
         if kind.left_out:
             left_out[name] = kind.left_out
             continue
+        columns.append(name)
         n_levels += kind.levels
         if kind.style != Style.PLAIN:
             styles[name] = kind.style
         is_frequent = kind.missing >= max(FREQUENT_GAPS * n_rows, 1)
         if is_frequent and kind.style != Style.CATEGORY:
             gaps.append(name)
-    columns = [name for name in kinds if name not in left_out]
     return Schema(
         kind="table",
         n_features=len(columns),

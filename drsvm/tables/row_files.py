@@ -267,7 +267,9 @@ def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
 
     If the block fails, nothing of it remains.
     """
-    path = Path(tempfile.mkdtemp(prefix="drsvm-") if folder is None else folder)
+    if folder is None:
+        folder = tempfile.mkdtemp(prefix="drsvm-")
+    path = Path(folder)
     if path.is_dir() and any(path.iterdir()):
         raise invalid(
             path,
@@ -326,7 +328,9 @@ def _numbers(
     table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype
 ) -> Iterator[Block]:
     """Yield the blocks of a table of numbers."""
-    wanted = features if label is None else [*features, label]
+    wanted = list(features)
+    if label is not None:
+        wanted.append(label)
     for block in table.blocks(wanted):
         X = np.empty((len(block), len(features)), dtype=dtype)
         y = None

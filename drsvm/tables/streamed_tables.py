@@ -118,7 +118,7 @@ class _Stream:
         self.data = data
         self.options = options
         self.label = data.schema.label or ""
-        self.verified = choose_columns(table.names, options).verified
+        self.verified = choose_columns(table.names, options).roles["verified"]
         self.codes: dict[str, int] = {}  # of the texts of labels, in order
 
     def prepared(self, standardise: bool) -> Any:

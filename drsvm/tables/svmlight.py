@@ -106,7 +106,7 @@ def _new_schema(
 
     Unless requested, indices start at 0 only if 0 occurs twice.
     """
-    base = 0 if options.index_base == 0 else 1
+    base = int(options.index_base != 0)
     notes = []
     n_zeros = int(np.count_nonzero(X.indices == 0))
     if n_zeros and base == 1:
@@ -150,7 +150,10 @@ def _new_schema(
 def _line_with_index(path: Path, wanted: int) -> int:
     """Return the number of the first line with an index, which there is."""
     pair = re.compile(rb"\s[+-]?0*%d:" % wanted)
-    return next(number for number, line in _lines(path) if pair.search(line))
+    for number, line in _lines(path):
+        if pair.search(line):
+            return number
+    raise AssertionError(f"no line has the index {wanted}")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:

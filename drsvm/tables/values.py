@@ -138,12 +138,13 @@ def numbers_of(
 
     Raises `NotANumber` for a cell of another style.
     """
-    array = typed(column)
     is_plain = style.removesuffix(Style.OR_EMPTY) in (Style.PLAIN, Style.TRUTH)
     if is_plain and hasattr(column, "type") and is_text(column):
         # Texts of pyarrow are converted at once if all of them are numbers.
         numbers = as_numbers(column)
-        array = None if numbers is None else typed(numbers)
+        if numbers is not None:
+            column = numbers
+    array = typed(column)
     if array is not None:
         for text in missing - MISSING:
             number = as_number(text)
@@ -154,8 +155,11 @@ def numbers_of(
     numbers = _numbers(cells.values, style, missing)
     if None in numbers and style in DATE_STYLES:
         # All dates may have another form than in training, if they fit only one.
-        attempts = [_numbers(cells.values, form, missing) for form in DATE_STYLES]
-        fitting = [attempt for attempt in attempts if None not in attempt]
+        fitting = []
+        for form in DATE_STYLES:
+            attempt = _numbers(cells.values, form, missing)
+            if None not in attempt:
+                fitting.append(attempt)
         if len(fitting) == 1:
             [numbers] = fitting
     # As a float, None is NaN.
@@ -241,11 +245,11 @@ def labels_of(labels: Coded, truth: bool | None = None) -> np.ndarray:
     if there are these two, each in one spelling.
     """
     words = labels.texts()
-    lower = {word.lower() for word in words}
+    lower = set(map(str.lower, words))
     if truth is None:
         truth = len(lower) == len(words) == 2
     if truth and lower <= set(TRUTH_WORDS[0]):
-        values = np.array([word.lower() == "true" for word in words])
+        values = np.char.lower(words) == "true"
     else:
         values = _as_numbers(words)
     used = np.unique(labels.codes)
@@ -255,7 +259,7 @@ def labels_of(labels: Coded, truth: bool | None = None) -> np.ndarray:
 def _as_numbers(words: list[str]) -> np.ndarray:
     """Return texts as numbers, or as they are if numbers would lose information."""
     texts = np.array(words)
-    numbers = [as_number(word) for word in words]
+    numbers = list(map(as_number, words))
     if None in numbers or any(map(_LEADING_ZERO.match, words)):
         return texts
     values = np.array(numbers, dtype=np.float64)
