@@ -17,8 +17,8 @@ from drsvm.audit.intervals import (
     mean_interval,
     rate_interval,
 )
+from drsvm.defaults.one_vs_rest import codes_of_predictions
 from drsvm.defaults.roc_auc import auc_parts
-from drsvm.estimators.scores import codes_of
 from drsvm.utils.messages import right_aligned
 
 MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
@@ -59,7 +59,7 @@ def scores(
     codes = _codes(y, classes)
     # Not scikit-learn's confusion matrix, which refuses rows of unknown labels only
     known = codes < n_classes
-    pairs = n_classes * codes[known] + codes_of(decisions)[known]
+    pairs = n_classes * codes[known] + codes_of_predictions(decisions)[known]
     counts = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
     right = np.diag(counts)
     actual = counts.sum(axis=1)
@@ -132,8 +132,8 @@ def leads(
         Differences and their intervals; None for what does not exist.
     """
     codes = _codes(y, classes)
-    right = codes_of(decisions) == codes
-    rival = codes_of(others) == codes
+    right = codes_of_predictions(decisions) == codes
+    rival = codes_of_predictions(others) == codes
     # By class, the last of which are the labels that are not among them
     n = len(classes) + 1
     gains = np.bincount(codes[right & ~rival], minlength=n)

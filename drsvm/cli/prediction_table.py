@@ -13,7 +13,7 @@ from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload
 from drsvm.cli.training_rows import indices_of_features, rows_of
-from drsvm.estimators.scores import predictions
+from drsvm.defaults.one_vs_rest import predictions
 from drsvm.persistence.model_files import SavedModel
 from drsvm.tables import Dataset
 from drsvm.tables.notes import what_is_new, what_was_clipped

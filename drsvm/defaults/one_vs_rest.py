@@ -45,6 +45,21 @@ def name_of(index: int, classes: np.ndarray) -> str:
     return f"{classes[index]} against the rest"
 
 
+def codes_of_predictions(decisions: np.ndarray) -> np.ndarray:
+    """Return the places of the predicted classes.
+
+    They go by the sign of decision values, or by the largest one.
+    """
+    if decisions.ndim == 1:
+        return (decisions > 0).astype(int)
+    return decisions.argmax(axis=1)
+
+
+def predictions(decisions: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the labels for decision values."""
+    return classes[codes_of_predictions(decisions)]
+
+
 def factors_of_classes(
     class_weight, classes: np.ndarray, y: Labels, sample_weight
 ) -> np.ndarray:

@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from drsvm.defaults.binary_problems import Solved
 from drsvm.defaults.fit_data import FitData
-from drsvm.defaults.one_vs_rest import towards_majority
+from drsvm.defaults.one_vs_rest import predictions, towards_majority
 from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.probability import (
     check_calibration,
@@ -33,7 +33,6 @@ from drsvm.estimators.diagnostics import (
     warn_of_large_budgets,
     warn_of_overconfidence,
 )
-from drsvm.estimators.scores import predictions
 from drsvm.estimators.solving import is_constant
 from drsvm.problem.backends import backend_of
 from drsvm.problem.result import Results

@@ -18,32 +18,45 @@ from drsvm.utils.clock import TimeLimit
 def radii_to_try(
     classifier, X: Matrix, y: np.ndarray, count: int, time: TimeLimit
 ) -> list[float]:
-    """Return radii up to the one at which all weights are 0, and that of a fitted classifier; none if there is none."""
+    """Return radii at which to fit a classifier, in increasing order.
+
+    Parameters
+    ----------
+    classifier : WassersteinSVC or WassersteinSVCCV
+        The classifier, fitted to the same rows.
+    X, y : matrix and array
+        The rows and their labels.
+    count : int
+        The number of radii besides that of the classifier.
+    time : TimeLimit
+        The time for the search of the largest one.
+
+    Returns
+    -------
+    list of float
+        Radii up to the one at which all weights are 0, and that of the classifier; none
+        if all weights are 0 at every radius.
+    """
     model = _with_radius(classifier, 0.0)
+    class_weights = [model.class_weight]
+    if model.class_weight == "auto":
+        # Where weights would be 0, a fit weighs the classes more equally.
+        class_weights.append("balanced")
     largest = 0.0
-    # Where weights would be 0, a fit with "auto" weighs the classes more equally.
-    for class_weight in (
-        ("auto", "balanced") if model.class_weight == "auto" else (model.class_weight,)
-    ):
+    for class_weight in class_weights:
         data = checked_data(model, X, y, None, class_weight, model.flip_cost)
         model.classes_ = data.classes
-        problems = data.problems(model._problem_parameters(data.flip_cost))
-        largest = max(
-            largest,
-            *[
-                radius_max(at_centre(problem).problem, max_time=time)
-                for problem in problems
-            ],
-        )
+        for problem in data.problems(model._problem_parameters(data.flip_cost)):
+            found = radius_max(at_centre(problem).problem, max_time=time)
+            largest = max(largest, found)
+    if largest == 0.0:
+        return []
+    radii = {float(classifier.radius_)}
     # Rounded to the digits that are shown, so that anyone can repeat the fits; the
     # largest not down, since just below it weights may be as large as anywhere.
-    tried = {
-        float(f"{radius:.3g}")
-        for radius in 1.005 * largest * np.logspace(-2.5, 0.0, count)
-    }
-    if largest > 0.0:
-        return sorted(tried | {float(classifier.radius_)})
-    return []
+    for radius in 1.005 * largest * np.logspace(-2.5, 0.0, count):
+        radii.add(float(f"{radius:.3g}"))
+    return sorted(radii)
 
 
 def fitted_at(

@@ -31,8 +31,8 @@ from drsvm.audit import (
     summary,
     weights_that_count,
 )
+from drsvm.defaults.one_vs_rest import predictions
 from drsvm.defaults.roc_auc import auc_parts
-from drsvm.estimators.scores import predictions
 
 TWO = np.array([0, 1])
 
