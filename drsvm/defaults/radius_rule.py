@@ -157,7 +157,8 @@ def automatic(
         everything = gradient_variances(problem, counts=counts)
     if not np.isfinite(everything.squares).all():
         raise ValueError(
-            "The squares of some features are too large for numbers: scale the features first."
+            "The squares of some features are too large for numbers: scale "
+            "the features first."
         )
     features = np.flatnonzero(deviations_of(problem, everything))
     if len(features) == 0:  # the rows do not differ: any ridge will do

@@ -98,9 +98,9 @@ def checked_rows(
     """Return the rows in the form that problems use, and the labels."""
     if is_remote(X):
         raise TypeError(
-            f"{type(estimator).__name__} needs rows in this process's memory here, got "
-            f"X of type {type(X).__name__}: use WassersteinSVC().fit, or bring a sample "
-            "of the rows here."
+            f"{type(estimator).__name__} needs rows in this process's memory "
+            f"here, got X of type {type(X).__name__}: use "
+            "WassersteinSVC().fit, or bring a sample of the rows here."
         )
     is_numeric_array = type(X) is np.ndarray and X.dtype.kind in "fiub"
     try:
@@ -154,8 +154,8 @@ def classes_of(labels: Labels, estimator) -> np.ndarray:
     if len(classes) < 2:
         only = classes.tolist()[0]
         raise ValueError(
-            f"{type(estimator).__name__} needs samples of at least two classes, got one "
-            f"class: {only!r}."
+            f"{type(estimator).__name__} needs samples of at least two "
+            f"classes, got one class: {only!r}."
         )
     return classes
 

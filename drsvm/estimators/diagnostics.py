@@ -33,8 +33,8 @@ ADVICE_ROWS = 1000
 MAX_NAMED = 5  # classes that a warning names, to stay short
 
 BY_COSTS = (
-    "with these costs, no other decision is cheaper. Features that tell more may change "
-    "that."
+    "with these costs, no other decision is cheaper. Features that tell more "
+    "may change that."
 )
 BALANCED = Parameter("class_weight", "balanced")
 SEARCH = Parameter("WassersteinSVCCV")
@@ -89,8 +89,8 @@ def report_outcome(
 def warn_of_overconfidence() -> None:
     """Warn of probabilities by decisions about training rows."""
     text = (
-        "The time was up before folds could be judged: probabilities are too confident. "
-        "Allow more ({})."
+        "The time was up before folds could be judged: probabilities are too "
+        "confident. Allow more ({})."
     )
     warn_user(Message(text, Parameter("max_time")), ConvergenceWarning)
 
@@ -153,9 +153,9 @@ def _advice(problem: Problem) -> str:
     )
     if problem.radius >= largest:
         text = (
-            "radius={:.3g} is too large for these data. The largest useful radius is "
-            "{:.3g}; use half of it or less, or {}. It may also help to standardise the "
-            "features, or to use {}"
+            "radius={:.3g} is too large for these data. The largest useful "
+            "radius is {:.3g}; use half of it or less, or {}. It may also "
+            "help to standardise the features, or to use {}"
         )
         return Message(text, problem.radius, largest, Parameter("radius", "auto"), rare)
     text = (
@@ -183,15 +183,15 @@ def warn_of_large_budgets(problems: list[Problem], classes: np.ndarray) -> None:
             side = "the larger class"
         if by_row(problem.flip_cost):
             budget = (
-                f"radius={problem.radius:g}, at a flip_cost of {costs[cheapest]:.3g} in "
-                "all,"
+                f"radius={problem.radius:g}, at a flip_cost of "
+                f"{costs[cheapest]:.3g} in all,"
             )
         else:
             budget = f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
         warn_user(
-            f"{budget} lets the adversary flip every label of {side}, which has a share "
-            f"of {share:.3g} of the weight. Choose a smaller radius or a larger "
-            "flip_cost."
+            f"{budget} lets the adversary flip every label of {side}, which "
+            f"has a share of {share:.3g} of the weight. Choose a smaller "
+            "radius or a larger flip_cost."
         )
         return
 

@@ -35,8 +35,10 @@ class DaskBackend(Backend):
                 client = distributed.get_client()
             except ValueError:
                 raise RuntimeError(
-                    "X is a Dask collection, and there is no cluster to compute it on: start one first, for instance "
-                    "`from distributed import Client; client = Client()` for the cores of this machine."
+                    "X is a Dask collection, and there is no cluster to "
+                    "compute it on: start one first, for instance `from "
+                    "distributed import Client; client = Client()` for the "
+                    "cores of this machine."
                 ) from None
         return dask_data(client, X, y, sample_weight, flip_cost)
 

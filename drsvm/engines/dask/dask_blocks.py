@@ -83,8 +83,8 @@ def delayed_blocks(values: Matrix, name: str) -> list[Block]:
         return list(values)
     if not hasattr(values, "to_delayed"):
         raise TypeError(
-            f"{name} must be a Dask array, data frame or series, or a list of futures, as X is on a Dask cluster; got "
-            f"{type(values).__name__}."
+            f"{name} must be a Dask array, data frame or series, or a list of "
+            f"futures, as X is on a Dask cluster; got {type(values).__name__}."
         )
     if len(getattr(values, "chunks", ())) == 2 and values.numblocks[1] > 1:
         values = values.rechunk({1: -1})
@@ -121,8 +121,9 @@ def _aligned(
     blocks = delayed_blocks(values, name)
     if len(blocks) != n_chunks:
         raise ValueError(
-            f"{name} has {len(blocks)} chunks, but X has {n_chunks}, and their lengths are not known: cut both alike, "
-            "for instance by repartition, or call compute_chunk_sizes() first."
+            f"{name} has {len(blocks)} chunks, but X has {n_chunks}, and "
+            "their lengths are not known: cut both alike, for instance by "
+            "repartition, or call compute_chunk_sizes() first."
         )
     return blocks
 
@@ -140,12 +141,14 @@ def _from_memory(values, name: str, lengths: list[int] | None) -> da.Array:
     """Return a vector in this process's memory as a Dask array, cut like the rows."""
     if lengths is None:
         raise TypeError(
-            f"{name} is in this process's memory, and the lengths of the chunks of X are unknown, so it cannot be "
-            "cut like X: pass a Dask collection, or call X.compute_chunk_sizes() first."
+            f"{name} is in this process's memory, and the lengths of the "
+            "chunks of X are unknown, so it cannot be cut like X: pass a "
+            "Dask collection, or call X.compute_chunk_sizes() first."
         )
     values = np.asarray(values)
     if values.ndim != 1 or len(values) != sum(lengths):
         raise ValueError(
-            f"{name} must have one entry per row of X ({sum(lengths)}), got shape {values.shape}."
+            f"{name} must have one entry per row of X ({sum(lengths)}), got "
+            f"shape {values.shape}."
         )
     return da.from_array(values, chunks=(tuple(lengths),))  # pyright: ignore[reportArgumentType]

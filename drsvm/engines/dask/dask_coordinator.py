@@ -129,7 +129,8 @@ class DaskCoordinator(Coordinator):
         self.restored.extend(numbers)
         if len(self.restored) > ATTEMPTS * len(self.places):
             raise RowsLost(
-                f"Parts of the rows were lost {ATTEMPTS} times: see the logs of the workers for the cause."
+                f"Parts of the rows were lost {ATTEMPTS} times: see the logs "
+                "of the workers for the cause."
             )
         self._build(numbers)
 
@@ -173,7 +174,8 @@ class DaskCoordinator(Coordinator):
                     continue
                 kind = "" if name == SAME_VERSION else "major "
                 raise RuntimeError(
-                    f"The worker {address} has {name} {there}, but this process has {name} {here}: install the same "
+                    f"The worker {address} has {name} {there}, but this "
+                    f"process has {name} {here}: install the same "
                     f"{kind}version on all machines."
                 )
         self._checked.update(report["workers"])
@@ -190,12 +192,15 @@ class DaskCoordinator(Coordinator):
                     since = time.monotonic()
                 if time.monotonic() - since > PATIENCE:
                     raise RowsLost(
-                        f"The Dask cluster has had no worker at work for {PATIENCE:g} s: there is none, or all are "
-                        "paused because their memory is full. Start more workers, and fit again."
+                        "The Dask cluster has had no worker at work for "
+                        f"{PATIENCE:g} s: there is none, or all are paused "
+                        "because their memory is full. Start more workers, "
+                        "and fit again."
                     ) from error
             except KilledWorker as error:
                 raise RowsLost(
-                    f"{error} The workers may lack memory: besides the rows, they need up to 130 bytes per row."
+                    f"{error} The workers may lack memory: besides the rows, "
+                    "they need up to 130 bytes per row."
                 ) from error
             except LOST as error:
                 # An error of the task itself, such as a file that is not there, is not
@@ -222,9 +227,10 @@ def _fits(name: str, there: str, here: str) -> bool:
 
 def _gone(error: BaseException) -> str:
     return (
-        f"The rows on the Dask cluster are lost ({type(error).__name__}: {error}). Either the scheduler is gone: start "
-        "another cluster, load the rows and fit again; or rows that were scattered or only existed on a worker went "
-        "with it: pass rows that Dask can compute again."
+        f"The rows on the Dask cluster are lost ({type(error).__name__}: "
+        f"{error}). Either the scheduler is gone: start another cluster, load "
+        "the rows and fit again; or rows that were scattered or only existed "
+        "on a worker went with it: pass rows that Dask can compute again."
     )
 
 

@@ -10,7 +10,10 @@ from numpy.typing import DTypeLike
 from drsvm.problem.backends import to_numpy
 from drsvm.utils.annotations import Matrix
 
-REMEDY = "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and NVIDIA's driver, or use engine='cpu'"
+REMEDY = (
+    "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and "
+    "NVIDIA's driver, or use engine='cpu'"
+)
 TF32 = 3  # cuBLAS: multiply numbers in float32 with a mantissa of 10 bits
 # Number of features from which the routine for symmetric products is faster than the
 # general one

@@ -40,7 +40,8 @@ class GpuBackend(Backend):
     def kernel_rows(self, points, function):
         if not function.proven:
             raise ValueError(
-                "A kernel that is a table or a function of yours needs engine='cpu', with X in main memory."
+                "A kernel that is a table or a function of yours needs "
+                "engine='cpu', with X in main memory."
             )
         if isinstance(points, ForGpu):
             points = points.X
@@ -56,7 +57,8 @@ class GpuBackend(Backend):
             y = y.ravel()
         if y.shape != (X.shape[0],):
             raise ValueError(
-                f"y must have one label per row of X: X has {X.shape[0]} rows, y has shape {y.shape}."
+                f"y must have one label per row of X: X has {X.shape[0]} "
+                f"rows, y has shape {y.shape}."
             )
         return X, y
 
@@ -196,8 +198,9 @@ def _check_room(needed: int, shape: tuple[int, int]) -> None:
     free = free_memory()
     if needed > free:
         raise GpuError(
-            f"{shape[0]} × {shape[1]} rows and their state take {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB of the "
-            "GPU are free: use float32, fewer rows, or engine='cpu'."
+            f"{shape[0]} × {shape[1]} rows and their state take "
+            f"{needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB of the GPU are "
+            "free: use float32, fewer rows, or engine='cpu'."
         )
 
 

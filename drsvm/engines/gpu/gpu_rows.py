@@ -50,7 +50,8 @@ def checked_costs(flip_cost: Costs, n: int, kept: Vector | None) -> Costs:
     costs = on_device(flip_cost)
     if costs.shape != (n,) or bool((~(costs >= 0)).any()):
         raise ValueError(
-            f"flip_cost must have one entry ≥ 0 per row of X ({n}), got shape {costs.shape}."
+            f"flip_cost must have one entry ≥ 0 per row of X ({n}), got shape "
+            f"{costs.shape}."
         )
     if kept is not None:
         costs = costs[kept]
@@ -328,7 +329,8 @@ class SparseGpuRows(GpuRows):
         room = 8 * d * int((parts.last - parts.first).max())
         if room > MAX_SHARED:
             raise GpuError(
-                f"{d} features are too many for a Gram matrix of sparse rows on a GPU: use engine='cpu'."
+                f"{d} features are too many for a Gram matrix of sparse rows "
+                "on a GPU: use engine='cpu'."
             )
         form = kernel("sparse_gram", self.dtype)
         form.max_dynamic_shared_size_bytes = MAX_SHARED

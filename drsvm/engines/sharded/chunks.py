@@ -171,13 +171,15 @@ class Survey:
     def _check_alike(self, other: "Survey") -> None:
         if self.n_features != other.n_features:
             raise ValueError(
-                f"Chunk {min(other.lengths)} of X has {other.n_features} columns, but chunk {min(self.lengths)} has "
+                f"Chunk {min(other.lengths)} of X has {other.n_features} "
+                f"columns, but chunk {min(self.lengths)} has "
                 f"{self.n_features}: all chunks must have the same features."
             )
         if self.is_sparse != other.is_sparse and min(self.n_rows, other.n_rows) > 0:
             dense = other if self.is_sparse else self
             raise ValueError(
-                f"Chunk {min(dense.lengths)} of X is dense and others are sparse: convert it, or the others."
+                f"Chunk {min(dense.lengths)} of X is dense and others are "
+                "sparse: convert it, or the others."
             )
 
     def _masses_of(self, classes: np.ndarray, largest: float) -> np.ndarray:

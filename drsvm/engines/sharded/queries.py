@@ -112,6 +112,7 @@ def values(shard: Shard, _, vector: RemoteVector) -> Joined:
     for kept in vector.kept():
         if kept.slot in shard.runs[kept.run].forgotten:
             raise RowsLost(
-                "The multipliers of some rows were lost with their worker. The bound stands; fit again for them."
+                "The multipliers of some rows were lost with their worker. "
+                "The bound stands; fit again for them."
             )
     return Joined((shard.values(vector),))

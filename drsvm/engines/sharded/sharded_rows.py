@@ -172,8 +172,8 @@ class ShardedRows(Rows):
         """Return a problem with counts as weights, and the factor of their variances."""
         if not isinstance(counts, RemoteCounts):
             raise TypeError(
-                f"counts of rows that are {self.place} are not supported: pass sample_weight to WassersteinSVC.fit, or "
-                "repeat rows."
+                f"counts of rows that are {self.place} are not supported: "
+                "pass sample_weight to WassersteinSVC.fit, or repeat rows."
             )
         rows = counts.problem.rows.seen(self.view)
         return counts.problem.with_rows(rows), counts.scale

@@ -83,22 +83,29 @@ class Admm(Solver):
     def __post_init__(self):
         if self.update not in ("auto", "exact", "accelerated"):
             raise ValueError(
-                f"update must be auto, exact or accelerated, got update={self.update!r}."
+                "update must be auto, exact or accelerated, got "
+                f"update={self.update!r}."
             )
         if not 0 < self.relaxation < 2:
             raise ValueError(
-                f"relaxation must lie between 0 and 2, got relaxation={self.relaxation!r}."
+                "relaxation must lie between 0 and 2, got "
+                f"relaxation={self.relaxation!r}."
             )
         if not 0 < self.rho < math.inf:
             raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
 
     def unsupported_reason(self, problem: Problem) -> str | None:
         if self.update == "exact" and type(problem.norm) not in EXACT:
-            return f"update='exact' has no factorisation for norm={problem.norm}: use update='auto'."
+            return (
+                f"update='exact' has no factorisation for norm={problem.norm}: "
+                "use update='auto'."
+            )
         if problem.prices_intercept and problem.l2 > 0.0:
             return (
-                f"solver 'admm' does not support intercept_cost={problem.intercept_cost:g} with l2={problem.l2:g}: "
-                "use intercept_cost=inf, l2=0 or solver='auto'."
+                "solver 'admm' does not support "
+                f"intercept_cost={problem.intercept_cost:g} with "
+                f"l2={problem.l2:g}: use intercept_cost=inf, l2=0 or "
+                "solver='auto'."
             )
         return super().unsupported_reason(problem)
 

@@ -60,7 +60,10 @@ class Federated(Solver):
 
     def unsupported_reason(self, problem: Problem) -> str | None:
         if not problem.rows.is_sharded:
-            return f"solver 'federated' is for rows on a cluster, these are {problem.rows.place}: use solver='auto'."
+            return (
+                "solver 'federated' is for rows on a cluster, these are "
+                f"{problem.rows.place}: use solver='auto'."
+            )
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:

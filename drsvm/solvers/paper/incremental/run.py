@@ -31,7 +31,10 @@ from drsvm.solvers.paper.incremental.phases import (
 from drsvm.solvers.paper.incremental.step_sizes import SCHEMES, StepSizes
 from drsvm.solvers.reformulation.costs_as_columns import AS_COLUMNS
 
-ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
+ADVICE = (
+    "epochs hardly reduce the gap: scale the features to similar ranges, or use "
+    "solver='auto'"
+)
 
 
 def _is_number(value) -> bool:
@@ -91,7 +94,8 @@ class Incremental(Solver):
             _is_number(self.first_step) and 0 < self.first_step < math.inf
         ):
             raise ValueError(
-                f"first_step must be a positive number or None, got first_step={self.first_step!r}."
+                "first_step must be a positive number or None, got "
+                f"first_step={self.first_step!r}."
             )
         if not (_is_number(self.decay) and 0 < self.decay <= 1):
             raise ValueError(
@@ -107,7 +111,10 @@ class Incremental(Solver):
 
     def unsupported_reason(self, problem: Problem) -> str | None:
         if problem.norm.geometry is None:
-            return f"solver {self.name!r} has no proximal step for norm={problem.norm}: use solver='interior-point'."
+            return (
+                f"solver {self.name!r} has no proximal step for "
+                f"norm={problem.norm}: use solver='interior-point'."
+            )
         return super().unsupported_reason(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
