@@ -75,7 +75,7 @@ def clipped_cells(
             words.append(f"{_cells(above[place])} above {limit}, up to {end}")
         far[names[place]] = ", ".join(words)
     n_in_tails = int((below + above)[places[in_tail]].sum())
-    return ClippedCells(far, (n_in_tails, np.count_nonzero(in_tail)))
+    return ClippedCells(far, (n_in_tails, int(in_tail.sum())))
 
 
 def _cells(count: int) -> str:

@@ -75,11 +75,11 @@ class CsvFile(TableFile):
             raise invalid(path, f"line {line} {NOT_UTF8}") from None
         except csv.Error as error:
             raise invalid(path, BAD_QUOTES.format(1, error)) from None
-        self.has_header = header
-        if header is None:
-            # A header has a text that is neither a number nor missing.
-            words = set(first) - MISSING
-            self.has_header = None in map(as_number, words)
+        # Unless it is given, a header has a text that is neither a number nor missing.
+        words = set(first) - MISSING
+        self.has_header = None in map(as_number, words)
+        if header is not None:
+            self.has_header = header
         if not self.has_header:
             note = "the columns are called column0, column1, ..."
             if header is None:

@@ -119,7 +119,7 @@ def kinds_of(
     return kinds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Inspection:
     """Finds the kinds of columns, with what the user has stated about them."""
 
