@@ -44,4 +44,5 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__)
 
-    from drsvm import engines as _engines  # noqa: F401  # registers the places where rows may be
+    # This registers the places where rows may be.
+    from drsvm import engines as _engines

@@ -10,7 +10,8 @@ import typer
 from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen
 
-EXAMPLES = """drsvm audit churn.drsvm customers.csv
+EXAMPLES = """\
+drsvm audit churn.drsvm customers.csv
 drsvm audit churn.drsvm test.csv --radii 0,0.05,0.1,0.2 --compare --train customers.csv
 drsvm audit churn.drsvm test.csv --limit row --costs no=1,yes=10
 drsvm audit a9a.drsvm a9a.t.svm.xz --flip-cost 1 --plot risk.png --json"""

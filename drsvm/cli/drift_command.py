@@ -12,10 +12,12 @@ import typer
 from drsvm.cli import options as opt
 from drsvm.cli.screen import Payload, Screen
 
-EXAMPLES = """drsvm drift churn.drsvm march.csv
-drsvm drift churn.drsvm march.csv --fail-above chance || mail -s "churn has moved" me@example.org
+EXAMPLES = """\
+drsvm drift churn.drsvm march.csv
+drsvm drift churn.drsvm march.csv --fail-above chance \
+|| mail -s "churn has moved" me@example.org
 drsvm drift churn.drsvm this_year.csv --by month --plot months.png
-drsvm drift last_year.csv --label churned --by month"""  # noqa: E501
+drsvm drift last_year.csv --label churned --by month"""
 
 # The exit code for rows that have moved too far
 MOVED = 4

@@ -8,12 +8,14 @@ import typer
 from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen, exit_code
 
-EXAMPLES = """drsvm fit customers.csv --label churned --model churn.drsvm
-drsvm fit export.csv --label status --drop remark --categorical branch --trust-column age
+EXAMPLES = """\
+drsvm fit customers.csv --label churned --model churn.drsvm
+drsvm fit export.csv --label status --drop remark \
+--categorical branch --trust-column age
 drsvm fit train.svm.xz --test test.svm.xz --radius 0.1 --flip-cost 1
 drsvm fit customers.csv --label churned --kernel linear
 drsvm fit customers.csv --label churned --costs no=1,yes=10
-drsvm fit noisy.parquet --label y --cv --json"""  # noqa: E501
+drsvm fit noisy.parquet --label y --cv --json"""
 
 Verified = Annotated[
     str | None,

@@ -8,7 +8,8 @@ import typer
 from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen
 
-EXAMPLES = """drsvm labels customers.csv --label churned
+EXAMPLES = """\
+drsvm labels customers.csv --label churned
 drsvm labels customers.csv --label churned --drop id --csv checked.csv --plot scores.png
 drsvm labels customers.csv --label churned --kernel rbf
 drsvm labels train.svm.xz --top 50 --json"""

@@ -9,11 +9,13 @@ import typer
 from drsvm.cli import options as opt
 from drsvm.cli.screen import Payload, Screen
 
-EXAMPLES = """drsvm predict churn.drsvm new_customers.csv --output predictions.csv
-drsvm predict churn.drsvm new_customers.csv --probability --sort probability --keep name,branch
+EXAMPLES = """\
+drsvm predict churn.drsvm new_customers.csv --output predictions.csv
+drsvm predict churn.drsvm new_customers.csv --probability \
+--sort probability --keep name,branch
 drsvm predict churn.drsvm new_customers.csv --explain 3 --sort distance
 drsvm predict churn.drsvm last_year.csv --json
-zcat log.csv.gz | drsvm predict churn.drsvm - > predictions.csv"""  # noqa: E501
+zcat log.csv.gz | drsvm predict churn.drsvm - > predictions.csv"""
 
 Keep = Annotated[
     opt.Texts,

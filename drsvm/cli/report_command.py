@@ -8,9 +8,11 @@ import typer
 from drsvm.cli import options as opt
 from drsvm.cli.screen import Payload, Screen, exit_code
 
-EXAMPLES = """drsvm report customers.csv --label churned --output report.html
+EXAMPLES = """\
+drsvm report customers.csv --label churned --output report.html
 drsvm report customers.csv --label churned --kernel linear --format md
-drsvm report train.csv --test test.csv --radius 0.1 --title "Churn, spring" --output churn.html"""  # noqa: E501
+drsvm report train.csv --test test.csv --radius 0.1 \
+--title "Churn, spring" --output churn.html"""
 
 # Formats of the report and of the file: none is of both kinds.
 WRITTEN = ("html", "md", "json")

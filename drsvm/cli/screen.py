@@ -5,6 +5,7 @@ user should have typed.
 """
 
 import errno
+import io
 import json
 import os
 import shlex
@@ -172,8 +173,9 @@ def _check_standard_output(error: OSError) -> None:
     # Only a closed pipe or a full disk: other errors without a file name stay.
     if error.errno not in (errno.EPIPE, *FULL):
         return
-    # Python flushes standard output at the exit, which would raise another error.
-    sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    # Python flushes standard output at the exit, which would raise another error: what
+    # is still printed goes nowhere.
+    sys.stdout = io.StringIO()
     error.filename = "standard output"
     # `drsvm predict ... | head` is no error.
     if isinstance(error, BrokenPipeError):
