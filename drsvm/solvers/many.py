@@ -29,8 +29,8 @@ Classifier = tuple[np.ndarray, float]
 # What is known about the solution of a problem, with or without a proof
 Solution = Result | Classifier | None
 
-# Entries times features of all problems from which threads save more time than they
-# take
+# The number of entries times features, of all problems together, from which threads
+# save more time than it takes to start them
 WORTH_THREADS = 5_000_000
 
 
@@ -115,9 +115,27 @@ def rough_classifiers(
 ) -> list[Classifier | None]:
     """Return classifiers that need no proof, as if the gap were about `tol`.
 
-    They are for problems that are much like one whose solution is known, or None. A
-    classifier is None if the time limit was reached. Ctrl-C raises KeyboardInterrupt.
+    Parameters
+    ----------
+    problems : sequence of Problem
+        The problems, such as one per fold.
+    starts : sequence of Result, (weights, intercept) or None
+        For each of them, the known solution of a similar problem, if there is one. It
+        is used for few rows only.
+    tol : float
+        The gap on the central path at which a run ends.
+    max_time : TimeLimit
+        Time limit for all problems together.
+    n_threads : int, optional
+        Threads for problems with many rows.
+
+    Returns
+    -------
+    list of (weights, intercept) or None
+        In the order of the problems, None if the time limit was reached. Ctrl-C raises
+        KeyboardInterrupt.
     """
+    # 1. Many rows: full runs, one after the other
     if not all(is_small(problem) for problem in problems):
         results = solve_many(
             problems,
@@ -127,20 +145,25 @@ def rough_classifiers(
             n_threads=n_threads,
         )
         return [_classifier(result) for result in results]
+
+    # 2. Few rows: compiled steps until the gap is `tol` on the central path
     limits = check_limits(
         problems[0], InteriorPoint(), tol=tol, max_time=max_time, n_threads=1
     )
-    # The start may be the same for all, and is then converted once.
-    points = dict[int, Start | None]()
-    for problem, start in zip(problems, starts, strict=True):
-        if id(start) not in points:
-            points[id(start)] = _point_of(problem, start)
+    points = list[Start | None]()
+    for k, (problem, start) in enumerate(zip(problems, starts, strict=True)):
+        # Folds usually have one start, whose objective is then computed once.
+        if k > 0 and start is starts[k - 1]:
+            points.append(points[-1])
+        else:
+            points.append(_point_of(problem, start))
 
     def classifier_of(index: int) -> Classifier | None:
         problem = problems[index]
-        run = SmallState(problem, limits, points[id(starts[index])])
+        run = SmallState(problem, limits, points[index])
         if run.run_to_the_end():
             return run.classifier
+        # The compiled steps have failed: `solve` has other ways.
         return _classifier(solve(problem, tol=tol, max_time=max_time, n_threads=1))
 
     work = sum(problem.n_rows * problem.n_features**2 for problem in problems)
@@ -152,6 +175,7 @@ def rough_classifiers(
 
 
 def _point_of(problem: Problem, start: Solution) -> Start | None:
+    """Return a known solution as a point to start from, or None if it is of no use."""
     candidate = check_start(problem, start)
     if candidate is None:
         return None
@@ -159,7 +183,7 @@ def _point_of(problem: Problem, start: Solution) -> Start | None:
 
 
 def _classifier(result: Result) -> Classifier | None:
-    """Return the classifier of a run, or None if it had no time."""
+    """Return the classifier of a run, or None if the time limit was reached."""
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if result.status is Status.TIME_LIMIT:
@@ -168,7 +192,11 @@ def _classifier(result: Result) -> Classifier | None:
 
 
 class Rough(NamedTuple):
-    """A classifier without a proof: its gap is that on the central path."""
+    """A classifier without a proof, its approximate gap, and the seconds it took.
+
+    The gap is that on the central path of the interior point or, where compiled steps
+    fail, the proven one of `solve`.
+    """
 
     weights: np.ndarray
     intercept: float
@@ -181,12 +209,27 @@ def rough_path(
 ) -> list[Rough]:
     """Return classifiers of few rows for decreasing radii, which need no proof.
 
-    There are fewer than radii if the time limit is reached. Where steps fail, the gap
-    is proven. Ctrl-C raises KeyboardInterrupt.
+    Parameters
+    ----------
+    problem : Problem
+        A problem with few rows (`is_small`); its own radius plays no role.
+    radii : iterable of float
+        The radii, from large to small: each run starts at the solution before it.
+    tol : float
+        The gap on the central path at which a run ends.
+    max_time : TimeLimit
+        Time limit for all radii together.
+
+    Returns
+    -------
+    list of Rough
+        In the order of the radii; fewer if the time limit is reached. Ctrl-C raises
+        KeyboardInterrupt.
     """
     path = list[Rough]()
     run = None
     start = None
+    # Runs end at a gap of CHEAP times the tolerance of their limits.
     limits = check_limits(
         problem, InteriorPoint(), tol=tol / CHEAP, max_time=max_time, n_threads=1
     )
@@ -197,23 +240,25 @@ def rough_path(
             break
         watch = Stopwatch()
         here = problem.replace(radius=float(radius))
+        # One run, for all radii: the rows are converted once.
         if run is None:
             run = SmallState(here, limits)
         else:
             run.restart(here, start)
         if run.run_to_the_end():
             point = _rough_point(here, run, tol, constant)
-            gap = run.central_gap
-            seconds = watch.elapsed()
+            rough = Rough(
+                point.weights, point.intercept, run.central_gap, watch.elapsed()
+            )
             start = start_beside(here, point)
         else:
-            point = solve(here, tol=tol, max_time=max_time, n_threads=1)
-            if point.status is Status.INTERRUPTED:
+            # The compiled steps have failed: `solve` has other ways.
+            result = solve(here, tol=tol, max_time=max_time, n_threads=1)
+            if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
-            gap = point.gap
-            seconds = point.time
+            rough = Rough(result.weights, result.intercept, result.gap, result.time)
             start = None
-        path.append(Rough(point.weights, point.intercept, gap, seconds))
+        path.append(rough)
     return path
 
 
@@ -225,8 +270,8 @@ def _rough_point(
     weights = weights.copy()
     price, objective = problem.price_and_objective(weights, intercept)
     point = PrimalPoint(weights, intercept, price, objective)
-    # A score cannot tell whether single weights are 0 or tiny, except that there are
-    # many with q = 1, or that all of them may be 0.
+    # Whether single weights are 0 or tiny makes no difference to a score, except where
+    # there are many of them (q = 1), or where they all may be 0.
     if objective >= constant - ROUNDING or problem.norm.q == 1:
         return without_rounding(problem, point, objective - run.central_gap, tol)
     return point
