@@ -20,9 +20,11 @@ LIBRARIES = (
     "threading",
 )
 NUMBER = re.compile(r"\d[\d., e+-]*")
+# Actions of a filter other than showing a text once per line, or more rarely
+EVERY_TIME = ("always", "all", "error", "ignore")
 
-# The first of several warnings that differ in numbers only, by file, line and text
-_first: dict[tuple[str, int, str], str] = {}
+# Warnings that were issued in loops: their files, lines and texts without numbers
+_issued: set[tuple[str, int, str]] = set()
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
@@ -45,10 +47,11 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
         level += 1
     # joblib runs all such loops.
     if "joblib" in map(_package, frames[:level]):
+        if _is_repeated(message, category, frames[level]):
+            return
         message = Message(
             "{} (In one of several fits; similar warnings are not repeated.)", message
         )
-        _count_as_repeated(message, category, frames[level])
     warnings.warn(message, category, stacklevel=level + 2)
 
 
@@ -56,16 +59,40 @@ def _package(frame: FrameType) -> str:
     return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
-def _count_as_repeated(message: str, category: type[Warning], frame: FrameType) -> None:
-    """Mark a text as shown if one was shown that differs from it in numbers only.
+def _is_repeated(message: str, category: type[Warning], frame: FrameType) -> bool:
+    """Return whether a line has issued a text before that differs in numbers only.
 
-    Python notes in the registry of a module which texts were shown at a line and need
-    not be repeated. It does so, and looks there, only where its filters demand that,
-    and clears the registry when these change.
+    Python has a record of its own of the texts that were shown, but drops it when a
+    filter changes, and scikit-learn sets the filters again for every fit of a loop.
     """
-    line = frame.f_lineno
-    alike = (frame.f_code.co_filename, line, NUMBER.sub("#", message))
-    first = _first.setdefault(alike, str(message))
-    registry = frame.f_globals.get("__warningregistry__", {})
-    if registry.get((first, category, line)):
-        registry[str(message), category, line] = 1
+    alike = (frame.f_code.co_filename, frame.f_lineno, NUMBER.sub("#", message))
+    if alike not in _issued:
+        _issued.add(alike)
+        return False
+    return _action(message, category, frame) not in EVERY_TIME
+
+
+def _action(message: str, category: type[Warning], frame: FrameType) -> str:
+    """Return what the first of Python's filters that fits does with a warning."""
+    own_module = frame.f_globals.get("__name__", "")
+    for action, text, kind, module, line in warnings.filters:
+        if text is not None and not text.match(message):
+            continue
+        if not issubclass(category, kind):
+            continue
+        if not _is_module(module, own_module):
+            continue
+        # 0 stands for every line.
+        if line in (0, frame.f_lineno):
+            return action
+    return "default"
+
+
+def _is_module(wanted: str | re.Pattern[str] | None, name: str) -> bool:
+    """Return whether a module is one that a filter is for."""
+    if wanted is None:
+        return True
+    # Python's own filters have plain names.
+    if isinstance(wanted, str):
+        return wanted == name
+    return wanted.match(name) is not None
