@@ -1,7 +1,12 @@
-"""Proximal steps for one sample, exactly, and for a batch of them, with their multipliers.
+"""Proximal steps for one sample, exactly, and for a batch, with their multipliers.
 
-minimise over ‖w‖_q ≤ λ   (1/n) Σ_i g_i max(1 − m_i, 1 + m_i − κ_i λ, 0) + ελ + (c/2)‖w‖²
-                          + (1/2η) (‖w − w̄‖² + (b − b̄)² + (λ − λ̄)²),      m_i = y_i (w·x_i + b)
+    minimise over ‖w‖_q ≤ λ
+        (1/n) Σ_i g_i max(1 − m_i, 1 + m_i − κ_i λ, 0) + ελ + (c/2)‖w‖²
+        + (1/2η) (‖w − w̄‖² + (b − b̄)² + (λ − λ̄)²),      m_i = y_i (w·x_i + b)
+
+For one sample this is the paper's "single-sample proximal point update" (equation 2 and
+section 3). The paper goes through its sub-cases one by one; here one search over the
+multipliers finds the right one (`compiled/single_sample_prox.py`).
 """
 
 import math
@@ -64,7 +69,8 @@ class ProximalStep:
     Examples
     --------
     >>> from drsvm.solvers import proximal_step
-    >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> parameters = {"step": 0.01, "radius": 0.1, "flip_cost": 5.0}
+    >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, **parameters)
     >>> step.pieces, step.hinge_dual, step.flip_dual
     (<Pieces.HINGE: 1>, 1.0, 0.0)
     """
@@ -103,7 +109,7 @@ def proximal_step(
     l2: float = 0.0,
     intercept: float | None = None,
 ) -> ProximalStep:
-    """Take one exact proximal step, and return a `ProximalStep`.
+    """Take one exact proximal step on one sample.
 
     Parameters
     ----------
@@ -120,10 +126,15 @@ def proximal_step(
     intercept : float, optional
         The centre b̄; None for no intercept.
 
+    Returns
+    -------
+    ProximalStep
+
     Examples
     --------
     >>> from drsvm.solvers import proximal_step
-    >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> parameters = {"step": 0.01, "radius": 0.1, "flip_cost": 5.0}
+    >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, **parameters)
     >>> step.weights.round(4).tolist(), round(step.radius_price, 4)
     ([0.01, 0.02], 0.499)
     """
@@ -187,7 +198,8 @@ class ProximalBatchStep:
     --------
     >>> from drsvm.solvers import proximal_batch_step
     >>> X, signs = [[1.0, 2.0], [0.5, -1.0]], [1, -1]
-    >>> step = proximal_batch_step(X, signs, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> parameters = {"step": 0.01, "radius": 0.1, "flip_cost": 5.0}
+    >>> step = proximal_batch_step(X, signs, [0.0, 0.0], 0.5, **parameters)
     >>> step.hinge_dual.tolist(), step.flip_dual.tolist()
     ([1.0, 1.0], [0.0, 0.0])
     """
@@ -215,7 +227,7 @@ def proximal_batch_step(
     intercept: float | None = None,
     sample_weight=None,
 ) -> ProximalBatchStep:
-    """Take one proximal step on the mean of several samples, and return a `ProximalBatchStep`.
+    """Take one proximal step on the mean of several samples.
 
     It takes passes over the samples until rounding errors prevail.
 
@@ -230,11 +242,16 @@ def proximal_batch_step(
     sample_weight : array of shape (n,), optional
         Factors g of the losses; 1 by default.
 
+    Returns
+    -------
+    ProximalBatchStep
+
     Examples
     --------
     >>> from drsvm.solvers import proximal_batch_step
     >>> X, signs = [[1.0, 2.0], [0.5, -1.0]], [1, -1]
-    >>> step = proximal_batch_step(X, signs, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> parameters = {"step": 0.01, "radius": 0.1, "flip_cost": 5.0}
+    >>> step = proximal_batch_step(X, signs, [0.0, 0.0], 0.5, **parameters)
     >>> step.weights.round(4).tolist(), round(step.radius_price, 4)
     ([0.0025, 0.015], 0.499)
     """

@@ -1,8 +1,8 @@
 """Problems in other coordinates, with a way there and a way back.
 
-`shifted_columns` moves columns far from 0, `span_of_rows` makes few wide rows narrow,
-`costs_as_columns` turns costs into columns for methods without cones; `constant` has the
-optimum where flips cost nothing.
+`reformulation` has the common interface. `shifted_columns` moves columns far from 0,
+`span_of_rows` makes few wide rows narrow, and `costs_as_columns` turns costs into
+columns, for methods without cones; `constant` has the optimum where flips cost nothing.
 """
 
 from typing import TYPE_CHECKING

@@ -5,10 +5,13 @@
 for many r, ρ and λ with the same C, which is positive semidefinite. λ may be infinite.
 There are four methods:
 
-* `EuclideanBall` (q = 2): C is diagonalised once; each update then finds the root of a scalar equation.
-* `Box` (q = ∞) and `CrossPolytope` (q = 1): block pivoting on the set of active entries. The factorisation is
-  reused while that set and ρ are unchanged, as they are towards the end.
-* `Accelerated` (any q): accelerated projected gradient with restarts; it only needs products with C.
+* `EuclideanBall` (q = 2): C is diagonalised once; each update then finds the root of a
+  scalar equation.
+* `Box` (q = ∞) and `CrossPolytope` (q = 1): block pivoting on the set of active
+  entries. The factorisation is reused while that set and ρ are unchanged, as they are
+  towards the end.
+* `Accelerated` (any q): accelerated projected gradient with restarts, as in the paper
+  (Appendix C); it only needs products with C.
 
 Since C may be singular, the first three add a tiny proximal term (ρτ/2) ‖w − start‖²;
 ADMM still converges with it.
@@ -34,11 +37,46 @@ class BallQP(ABC):
 
     @abstractmethod
     def solve(self, r, rho: float, lam: float, start, accuracy: float) -> np.ndarray:
-        """Return the minimiser: from `start` and, if by iterations, until √(wᵀCw) is well within `accuracy`."""
+        """Return the minimiser.
+
+        Parameters
+        ----------
+        r : array of shape (d,)
+            The linear term.
+        rho, lam : float
+            The penalty ρ and the radius λ of the ball.
+        start : array of shape (d,)
+            A guess, in the ball or not.
+        accuracy : float
+            Methods that iterate end when √(wᵀCw) changes by much less than this.
+
+        Returns
+        -------
+        array of shape (d,)
+        """
 
 
 class Accelerated(BallQP):
-    """Any q; `product` multiplies a vector by C, whose largest eigenvalue is at most `largest`."""
+    """Accelerated projected gradient steps, for any q.
+
+    Parameters
+    ----------
+    product : callable
+        Multiplies a vector by C.
+    largest : float
+        A bound on the largest eigenvalue of C.
+    ridge : float
+        The factor c.
+    norm : Norm
+        That of the ball.
+    max_steps : int
+        Limit on the steps of an update.
+
+    References
+    ----------
+    B. O'Donoghue, E. Candès, Adaptive Restart for Accelerated Gradient Schemes,
+    Foundations of Computational Mathematics 15, 2015: the gradient scheme for restarts.
+    """
 
     def __init__(
         self,
@@ -101,7 +139,18 @@ class EuclideanBall(BallQP):
 
 
 class _Pivoting(BallQP):
-    """Block pivoting (Júdice and Pires): all entries with the wrong status, −1, 0 or 1, change it while that helps."""
+    """Block pivoting: all entries with the wrong status change it while that helps.
+
+    The status of an entry is −1, 0 or 1, and says where the entry is: at one of the
+    bounds of a box or free, or on which side of 0. For a given status the problem is a
+    system of linear equations.
+
+    References
+    ----------
+    J. J. Júdice, F. M. Pires, A Block Principal Pivoting Algorithm for Large-scale
+    Strictly Monotone Linear Complementarity Problems, Computers & Operations Research
+    21(5), 1994.
+    """
 
     norm: Norm
     patience = 3
@@ -126,7 +175,7 @@ class _Pivoting(BallQP):
 
     @abstractmethod
     def _at_status(self, status, r, rho, lam) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best w for a status, and the status that each entry should have according to w."""
+        """Return the best w for a status, and what the status should be for this w."""
 
     def solve(self, r, rho, lam, start, accuracy):
         try:

@@ -57,14 +57,23 @@ class Admm(Solver):
 
     Notes
     -----
-    `max_iter` limits the total number of ADMM iterations, at all λ. Certificates are computed at every new λ and when
-    the gap is likely to be small enough. All work is done on one thread.
+    `max_iter` limits the total number of ADMM iterations, at all λ. Certificates are
+    computed at every new λ and when the gap is likely to be small enough. All work is
+    done on one thread.
+
+    References
+    ----------
+    .. [1] J. Li, S. Huang, A. M.-C. So, A First-Order Algorithmic Framework for
+       Distributionally Robust Logistic Regression, NeurIPS 2019.
+    .. [2] J. Li, C. Chen, A. M.-C. So, Fast Epigraphical Projection-based Incremental
+       Algorithms for Wasserstein Distributionally Robust Support Vector Machine,
+       NeurIPS 2020: Appendix C extends [1]_ to this problem.
 
     Examples
     --------
     >>> from drsvm import Problem, solve
     >>> from drsvm.solvers import Admm
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1)
     >>> result = solve(problem, Admm(trim=True))
     >>> result.solver, str(result.status)
     ('admm', 'optimal')
@@ -174,7 +183,11 @@ class FreePrice(_AdmmState):
 
 
 class GoldenSection(_AdmmState):
-    """ε > 0: the search for λ in [low, high], with up to two trials inside, and the last one discarded on each side."""
+    """ε > 0: the search for λ in an interval, the bracket [low, high].
+
+    There are up to two trials inside. `left` and `right` are the last ones that were
+    discarded on each side; their lines still bound f from below.
+    """
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         super().__init__(problem, settings, limits)
@@ -260,7 +273,11 @@ class GoldenSection(_AdmmState):
         ]
 
     def _trial_to_improve(self) -> Trial:
-        """Return the trial at which f is least accurate: an end with most of the gap, an inner one or a new one."""
+        """Return the trial whose f is to be known more accurately.
+
+        It is an end of the bracket that causes most of the gap, an inner trial or a new
+        one.
+        """
         inside = max((trial.gap for trial in self.inside), default=0.0)
         for trial, share in self.proof:
             if share * trial.gap > 0.5 * self.gap and trial.gap >= inside:
@@ -279,7 +296,11 @@ class GoldenSection(_AdmmState):
         return new
 
     def _combine(self) -> None:
-        """Find the combination of trials with the best lower bound: its line is horizontal."""
+        """Find the best lower bound that a line or a combination of two proves.
+
+        The combination of a falling and a rising line is horizontal: its height bounds
+        f for all λ.
+        """
         lines = [
             (trial, trial.line.at(0.0), trial.line.tilt) for trial in self._trials()
         ]

@@ -1,15 +1,29 @@
 """ADMM for the classifier at a fixed λ.
 
-    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i φ(m_i) + (c/2) ‖w‖²,      φ(t) = max(1 − t, 1 + t − κλ, 0)
+    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i φ(m_i) + (c/2) ‖w‖²,
+    φ(t) = max(1 − t, 1 + t − κλ, 0)
 
 The margins are split, t_i = m_i, with multipliers π_i g_i. All samples are weighted by
 π_i, so a doubled weight acts like a duplicated row:
 
-    (w, b)  minimises  (c/2) ‖w‖² + Σ π_i (g_i m_i + (ρ/2) (m_i − t_i)²)  over  ‖w‖_q ≤ λ         (`ball_qp`)
-    t_i     minimises  φ(t) − g_i t + (ρ/2) (t − m_i)²,     then  g_i += ρ (m_i − t_i)             (`kernels.admm`)
+    (w, b)  minimises  (c/2) ‖w‖² + Σ π_i (g_i m_i + (ρ/2) (m_i − t_i)²)
+            over  ‖w‖_q ≤ λ                                            (`ball_qp.py`)
+    t_i     minimises  φ(t) − g_i t + (ρ/2) (t − m_i)²
+    g_i     increases by  ρ (m_i − t_i)                       (`compiled/admm.py`)
 
 Every g is a slope of φ and represents multipliers α and β. By duality they bound f from
 below, not only at λ: they define a line below f everywhere.
+
+The steps are those of the paper's ADMM (Appendix C, "ADMM for solving w-subproblem"),
+with over-relaxation, a ridge and an intercept, and with a ρ that balances the residuals
+instead of growing steadily.
+
+References
+----------
+S. Boyd, N. Parikh, E. Chu, B. Peleato, J. Eckstein, Distributed Optimization and
+Statistical Learning via the Alternating Direction Method of Multipliers, Foundations
+and Trends in Machine Learning 3(1), 2011: sections 3.4.1 (ρ) and 3.4.3
+(over-relaxation).
 """
 
 import math
@@ -196,7 +210,10 @@ class Subproblem:
         return Accelerated(product, max(largest, 1e-280), l2, norm)
 
     def first_trial(self, lam: float, rho: float, start: Candidate | None) -> Trial:
-        """Return ADMM's starting trial at λ: the origin, or a given classifier with its multipliers."""
+        """Return the first trial, at λ.
+
+        It begins at the origin, or at a given classifier with its multipliers.
+        """
         n, d = self.problem.X.shape
         weights = np.zeros(d)
         intercept = 0.0
@@ -217,7 +234,7 @@ class Subproblem:
     def moved(self, trial: Trial, lam: float) -> Trial:
         """Return a starting trial at another λ from a given trial.
 
-        Ρ grows for smaller λ, where margins are smaller.
+        The penalty ρ grows for smaller λ, where margins are smaller.
         """
         rho = trial.rho * max(trial.lam / (3.0 * lam), 1.0)
         return self._new_trial(
@@ -307,7 +324,10 @@ class Subproblem:
     def _raise_line(
         self, trial: Trial, slopes, slope_sum, mass: float, cost: float
     ) -> None:
-        """Replace the line of a trial with the one that the given slopes prove, if that is higher at λ."""
+        """Replace the line of a trial by that of given slopes, if it is higher at λ.
+
+        `mass` is Σ (α + β) and `cost` Σ κβ of the multipliers of the slopes.
+        """
         problem = self.problem
         lam = trial.lam
         if not (
@@ -336,7 +356,16 @@ class Subproblem:
     def _balance(
         self, trial: Trial, apart, moved, margin_size, split_size, slope_size
     ) -> None:
-        """Change ρ, at some iterations, if the primal and dual residuals differ too much."""
+        """Change ρ, at some iterations, if primal and dual residual differ too much.
+
+        Parameters
+        ----------
+        trial : Trial
+        apart, moved : float
+            Norms of m − t and of the last change of t, weighted by π.
+        margin_size, split_size, slope_size : float
+            Norms of m, t and g, to which the residuals are relative.
+        """
         trial.accuracy = max(min(apart, moved), 1e-12)
         primal = apart / max(margin_size, split_size, 1e-300)
         dual = trial.rho * moved / max(slope_size, 1e-300)

@@ -1,7 +1,14 @@
-"""Dual ascent on rows that stay on many machines, for many features: vectors of length d travel, never a matrix.
+"""Dual ascent on rows that stay on many machines, for problems with many features.
 
-`block` is what a machine does with its rows, `shared` what all of them know; `solver`
-queries all machines in rounds or whenever one is ready.
+Vectors of length d travel, never a matrix. `federated_block` is what a machine does
+with its rows, `global_ascent` what all of them know; `federated_solver` queries all
+machines in rounds, or each one whenever it is ready.
+
+References
+----------
+V. Smith, S. Forte, C. Ma, M. Takáč, M. I. Jordan, M. Jaggi, CoCoA: A General Framework
+for Communication-Efficient Distributed Optimization, JMLR 18, 2018: blocks of rows that
+improve their multipliers at the same time, each as if no other did.
 """
 
 from typing import TYPE_CHECKING

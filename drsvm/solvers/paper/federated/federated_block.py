@@ -1,4 +1,4 @@
-"""A block of rows on one machine: it keeps the multipliers of its rows, and proposes changes to them.
+"""A block of rows on one machine: it keeps their multipliers and proposes changes.
 
 All blocks improve their multipliers at the same time. If G* is the convex function of
 all sums V that the dual value is charged, and block k would change V by D_k,
@@ -8,7 +8,7 @@ all sums V that the dual value is charged, and block k would change V by D_k,
 so a block that counts its rows K times, as if no other block moved, proposes a change
 that can be added to those of all others. Its epoch is that of dual coordinate ascent,
 with weights and multipliers times K. A smaller factor is bolder; the machine that adds
-the changes makes the step shorter where they go too far together (`shared.py`).
+the changes makes the step shorter where they go too far together (`global_ascent.py`).
 """
 
 import math
@@ -34,7 +34,7 @@ MIN_NEWS = 0.05
 
 
 class Work(NamedTuple):
-    """What a block is asked: what all know, and how much of its previous proposal was accepted."""
+    """What a block is asked: to propose changes to what all machines know."""
 
     u: np.ndarray
     sums: np.ndarray
@@ -47,7 +47,10 @@ class Work(NamedTuple):
     share: float  # of the rows, to be visited now
 
     def after(self, proposal: "Proposal") -> "Work":
-        """Return the work of the next block on the same machine, which goes on from the proposal of this one."""
+        """Return the work of the next block on the same machine.
+
+        It goes on from the proposal of this one.
+        """
         if isinstance(self.terms, Norm2Terms):
             price = proposal.cost
         else:
@@ -72,12 +75,16 @@ class Proposal(NamedTuple):
     near: float  # Σ πκ² of the rows near the flipping kink
     lost: int = 0  # number of blocks whose multipliers were lost
 
-    def __add__(self, other: "Proposal") -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
+    # Not the concatenation of tuples
+    def __add__(self, other: "Proposal") -> "Proposal":  # pyright: ignore
         return Proposal._make(one + two for one, two in zip(self, other, strict=True))
 
 
 class Block:
-    """Rows with their multipliers α and β, which stay here, as shares of their weights: a bound is exactly 1 or 0."""
+    """Rows with their multipliers α and β, which stay on the machine.
+
+    They are stored as shares of the weights of the rows: bounds are exactly 0 and 1.
+    """
 
     def __init__(self, problem: Problem, seed: int = 0):
         problem = problem.in_memory()  # a copy, of dense rows with shifted columns only
@@ -106,7 +113,7 @@ class Block:
         self.lost = False
 
     def propose(self, work: Work) -> Proposal:
-        """Visit all rows once, or the next ones, and return by how much the sums would change."""
+        """Visit rows, and return by how much the sums would change."""
         if work.anew:
             self._begin()
         self.accept(work.accepted)

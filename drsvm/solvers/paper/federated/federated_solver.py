@@ -1,4 +1,7 @@
-"""Dual ascent by the machines that have the rows: each improves the multipliers of its own rows, and sends a vector."""
+"""Dual ascent by the machines that have the rows.
+
+Each improves the multipliers of its own rows, and sends a vector.
+"""
 
 import math
 import statistics
@@ -71,7 +74,10 @@ class Federated(Solver):
 
 
 class Rounds(StateWithEstimates):
-    """One run in rounds: all blocks propose at the same time, and their changes are added."""
+    """One run in rounds.
+
+    All blocks propose at the same time, and their changes are added.
+    """
 
     def __init__(self, problem: Problem, limits: Limits, patience: float):
         rows: ShardedRows = problem.rows
@@ -128,7 +134,10 @@ class Rounds(StateWithEstimates):
         self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
 
     def _in_time(self) -> dict[Group, Proposal]:
-        """Return the proposals of this round, once those of most groups are there and others have had some time."""
+        """Return the proposals of this round.
+
+        It ends once those of most groups are there and others have had some time.
+        """
         proposals: dict[Group, Proposal] = {}
         watch = self.channel.stopwatch()
         deadline = math.inf
@@ -153,7 +162,10 @@ class Rounds(StateWithEstimates):
         return {group: proposals[group] for group in sorted(proposals)}
 
     def _expected(self, group: Group) -> bool:
-        """Return whether this round waits for the proposal of a group: not if it was asked before, or is slow."""
+        """Return whether this round waits for the proposal of a group.
+
+        It does not if the group was asked in an earlier round, or is slow.
+        """
         waits = math.isinf(self.patience) or self.visited.get(group, 1.0) == 1.0
         return waits and self.asked.get(group, self.first) >= self.first
 
@@ -219,7 +231,11 @@ class Rounds(StateWithEstimates):
         return before != self.n_known_lost
 
     def on_certificate(self, gap: float) -> None:
-        """Schedule a certificate for when gaps that fall like 1/rounds, which is slow, would be small enough, too."""
+        """Schedule the next certificate.
+
+        It is due no later than when a gap that falls like 1/rounds, which is slow,
+        would be small enough.
+        """
         super().on_certificate(gap)
         count = self.ascent.count
         if self.limits.tol > 0.0:

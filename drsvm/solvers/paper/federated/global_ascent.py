@@ -1,4 +1,4 @@
-"""What all machines know: the sums over all rows, the classifier, and how far to go along proposed changes.
+"""What all machines know: sums over all rows, and how far to go along changes of them.
 
 The sums V change by s D, where D is what blocks propose together, or one of them, and 0
 ≤ s ≤ 1 maximises the dual value along D: with the classifier (w, λ, b) of V + s D, its
@@ -51,7 +51,11 @@ NEARER = 1.0 / 3.0
 
 
 class Shared(Ascent):
-    """The part of an ascent that does not need the rows: put before the ascent for each norm."""
+    """The part of an ascent that does not need the rows.
+
+    The classes for the norms inherit from this one first, then from the ascent of their
+    norm, whose epochs they do not call.
+    """
 
     waits_for_all = False  # whether late proposals do harm
     # Averages of classifiers over the last rounds have at least this share of the
@@ -121,7 +125,10 @@ class Shared(Ascent):
         )
 
     def absorb(self, proposal: Proposal, share: float = 1.0) -> float:
-        """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
+        """Change the sums along a proposal, and return how far, from 0 to 1.
+
+        `share` is that of the blocks that take part in the proposal.
+        """
         step = self.best_step(proposal, share)
         self.cost = self.cost + step * proposal.cost
         self.all_mass = self.all_mass + step * proposal.mass
@@ -206,7 +213,10 @@ class Shared(Ascent):
         """Return (w, λ, b) at a place."""
 
     def classifier(self) -> tuple[np.ndarray, float]:
-        """Return the best multiple of the current classifier, or of the average over the last rounds."""
+        """Return the best multiple of the current classifier or of the average.
+
+        The average is over the last rounds.
+        """
         # Blocks see the margins of their rows while they improve them, and are too
         # optimistic: one more round.
         radius = self.problem.radius

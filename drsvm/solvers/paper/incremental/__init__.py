@@ -1,6 +1,7 @@
-"""The paper's incremental methods: `run` has their settings and runs, which are sequences of `phases`.
+"""The paper's incremental methods (sections 2 and 3): ISG, IPPA and Hybrid.
 
-`epochs` is one pass over the rows, `step_sizes` are the schemes; `block_fit` is
+`run` has their settings and runs, which are sequences of `phases`; `epochs` is one pass
+over the rows, and `step_sizes` has the schemes. `block_fit` does the work of
 `partial_fit`.
 """
 

@@ -1,4 +1,4 @@
-"""Fitting to rows that arrive in blocks, one after another, and need not fit into memory together."""
+"""Fitting to rows that arrive in blocks and need not fit into memory together."""
 
 import math
 
@@ -20,8 +20,9 @@ RECENT = 4.0
 
 
 class BlockFit:
-    """A classifier that makes one pass of exact proximal steps over each block of rows it is given.
+    """A classifier that is improved by every block of rows that it is given.
 
+    It makes one pass of exact proximal steps over each block.
     All blocks together represent one problem, of which each block is a sample; a block
     may be fed repeatedly. Steps shrink with the number of blocks fed, and the
     classifier is an average that favours recent blocks. Nothing is proven about it

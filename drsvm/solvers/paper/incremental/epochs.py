@@ -34,7 +34,10 @@ SLICE_BY_SIZE = 50.0
 
 
 class Kind(NamedTuple):
-    """A kernel, and the approximate nanoseconds of a step per entry of its rows and, at worst, per feature."""
+    """A kernel, and the approximate time of a step in nanoseconds.
+
+    It is stated per entry of the rows of the step and, at worst, per feature.
+    """
 
     kernel: Callable
     per_entry: float
@@ -218,7 +221,11 @@ class Epochs:
     def batches(
         self, point: Iterate, batching: Batching, step: float, share: float
     ) -> None:
-        """Take a proximal step on every batch, by passes until its objective is exact to the limit, at least."""
+        """Take a proximal step on every batch.
+
+        A step makes passes over its batch until its objective is exact to the limit of
+        `batching`, or exact enough for the length of the step.
+        """
         q = self.norm.q
         size = batching.size
         latest = batching.latest
@@ -248,7 +255,10 @@ class Epochs:
         point.flip[:] += share * (latest[1] - point.flip)
 
     def memory(self, point: Iterate, step: float) -> None:
-        """Take a step with memory on every row, with the point as centre, and move the point to the result."""
+        """Take a step with memory on every row, and move the point to the result.
+
+        The point is the centre of all these steps.
+        """
         all_rows = np.arange(self.samples.n)
         order = self._next_order()
         self._step_on(
@@ -266,7 +276,23 @@ class Epochs:
         most_passes: int,
         limit=0.0,
     ) -> None:
-        """Take a step on some rows at once, by passes in an order, which improve the multipliers of these rows."""
+        """Take a step on some rows at once, by passes that improve their multipliers.
+
+        Parameters
+        ----------
+        rows, order : arrays of integers
+            The rows, and the same in the order in which a pass visits them.
+        point : Iterate
+            The centre of the step, which moves to the result.
+        hinge, flip : arrays of shape (n,)
+            The multipliers, those of `rows` being improved.
+        length : float
+            Step size for one row.
+        most_passes : int
+            Limit on the passes.
+        limit : float
+            Duality gap per row that ends the passes.
+        """
         # The state is the centre plus the contributions of the rows (see
         # `memory_epochs.py`), before the projection.
         terms = self.terms

@@ -3,7 +3,8 @@
     subgradient    projected subgradient steps on batches of rows
     proximal       exact proximal steps on single rows
     batches        proximal steps on batches of rows
-    memory         exact proximal steps on single rows that keep the last contributions of all other rows
+    memory         exact proximal steps on single rows that keep the last contributions
+                   of all other rows
 
 The first two need decreasing step sizes; averages of their multipliers prove a bound.
 Memory works with a constant step size: with a fixed centre its epochs converge to the
@@ -67,7 +68,7 @@ Pair = tuple[np.ndarray, np.ndarray]  # multipliers of the hinges and of the fli
 
 
 class Workspace:
-    """What the phases of a run share: the point that they move in turn, and the epochs that move it.
+    """What the phases of a run share: the point that they move, and the epochs.
 
     `order`, `step_sizes` and `polish_dual` are settings of the run (see
     `run.Incremental`).
@@ -129,7 +130,11 @@ class Workspace:
         return value if math.isfinite(value) else math.inf
 
     def better(self, one: Pair, other: Pair, point: Iterate) -> Pair:
-        """Return the multipliers, as fractions of the weights, that prove the higher bound."""
+        """Return the multipliers that prove the higher bound.
+
+        They are fractions of the weights of the rows. Where a bound holds for limited
+        weights only, those of `point` tell how large they are.
+        """
         problem = self.problem
         reference = self.classifier(point).weights
 
@@ -162,7 +167,10 @@ class Phase(ABC):
 
 
 class Memory(Phase):
-    """Proximal steps that keep the last contributions of all other rows, with a constant step size."""
+    """Proximal steps that keep the last contributions of all other rows.
+
+    The step size is constant.
+    """
 
     name = "memory"
 
@@ -182,7 +190,10 @@ class Memory(Phase):
         self.flip += share * (point.flip - self.flip)
 
     def multipliers(self) -> Pair:
-        """Return those of the last epoch or averages over the last few, which lag behind but are more consistent."""
+        """Return those of the last epoch, or averages over the last few.
+
+        Averages lag behind but are more consistent.
+        """
         return self.shared.better(
             (self.own.hinge, self.own.flip), (self.hinge, self.flip), self.own
         )
@@ -226,7 +237,10 @@ class Averaging(Phase):
         )
 
     def _longest_good_step(self, step: float) -> float:
-        """Try longer and longer steps for the first epoch, as long as they lower the objective clearly."""
+        """Return the longest first step that lowers the objective clearly.
+
+        Longer and longer steps are tried, each for one epoch from the same point.
+        """
         limits = self.shared.limits
         start = self.shared.point
         best = step
@@ -256,7 +270,7 @@ class Averaging(Phase):
         return best
 
     def best(self) -> tuple[float, Iterate]:
-        """Return the objective of the better of the last point and the average, and that point."""
+        """Return the better of the last point and the average, after its objective."""
         values = [
             (self.shared.value(point), point)
             for point in (self.shared.point, self.average)
@@ -267,7 +281,10 @@ class Averaging(Phase):
         return self.best()[1]
 
     def multipliers(self) -> Pair:
-        """Return averaged multipliers or, with `polish_dual`, those of steps with memory on a copy of the point."""
+        """Return averaged multipliers, or polished ones.
+
+        With `polish_dual` they are those of steps with memory on a copy of the point.
+        """
         if not self.shared.polish_dual:
             return super().multipliers()
         if self.polish is None:
@@ -350,7 +367,10 @@ class Batches(Averaging):
 
 
 class FirstEpochs(Phase):
-    """The first epochs of a phase with decreasing step sizes, as long as each lowers the objective substantially."""
+    """The first epochs of a phase with decreasing step sizes.
+
+    The phase ends when one of them does not lower the objective substantially.
+    """
 
     def __init__(self, inner: Averaging):
         super().__init__(inner.shared)

@@ -1,6 +1,7 @@
 """The incremental methods: their settings, and runs that consist of phases.
 
-    minimise over ‖w‖_q ≤ λ    (1/n) Σ_i f_i(w, b, λ),     f_i = nπ_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
+    minimise over ‖w‖_q ≤ λ    (1/n) Σ_i f_i(w, b, λ),
+    f_i = nπ_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
 
 An iteration is an epoch, one pass over the rows. Every method is a sequence of phases
 (`phases.py`): `Isg` takes subgradient steps, `Ippa` exact proximal steps, and `Hybrid`
@@ -135,7 +136,7 @@ class Incremental(Solver):
 
 @dataclass(frozen=True)
 class Isg(Incremental):
-    """Settings of the incremental subgradient method: projected subgradient steps on rows or batches of rows.
+    """Settings of ISG: projected subgradient steps on rows or batches of rows.
 
     Those common to all incremental methods are in
     `drsvm.solvers.paper.incremental.run.Incremental`.
@@ -150,7 +151,7 @@ class Isg(Incremental):
     --------
     >>> from drsvm import Problem, solve
     >>> from drsvm.solvers import Isg
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1)
     >>> result = solve(problem, Isg(batch_size=1))
     >>> result.solver, str(result.status)
     ('isg', 'optimal')
@@ -166,7 +167,7 @@ class Isg(Incremental):
 
 @dataclass(frozen=True)
 class Ippa(Incremental):
-    """Settings of the incremental proximal point algorithm: proximal steps on single rows, or on batches of them.
+    """Settings of IPPA: proximal steps on single rows or on batches of them.
 
     Those common to all incremental methods are in
     `drsvm.solvers.paper.incremental.run.Incremental`.
@@ -187,7 +188,7 @@ class Ippa(Incremental):
     --------
     >>> from drsvm import Problem, solve
     >>> from drsvm.solvers import Ippa
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1)
     >>> result = solve(problem, Ippa(order="cyclic"))
     >>> result.solver, str(result.status)
     ('ippa', 'optimal')
@@ -230,7 +231,7 @@ class Hybrid(Ippa):
     --------
     >>> from drsvm import Problem, solve
     >>> from drsvm.solvers import Hybrid
-    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1)
     >>> result = solve(problem, Hybrid(batch_size=2))
     >>> result.solver, str(result.status)
     ('hybrid', 'optimal')

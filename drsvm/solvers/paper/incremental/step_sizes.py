@@ -75,7 +75,10 @@ class Cycles:
 
 @dataclass(frozen=True)
 class StepSizes:
-    """The settings of step sizes: the scheme, η₁ (None: from the data) and the ratio ρ of "geometric"."""
+    """The settings of step sizes.
+
+    They are the scheme, η₁ (None: from the data) and the ratio ρ of "geometric".
+    """
 
     scheme: str
     first: float | None
@@ -84,7 +87,7 @@ class StepSizes:
     def schedule(
         self, usual: float, natural: float, max_epochs: int
     ) -> Schedule | Cycles:
-        """Return the step size of every epoch; the first is `usual` if none is given."""
+        """Return the step sizes of all epochs; by default the first is `usual`."""
         first = usual if self.first is None else self.first
         first = sensible(first, natural)
         if self.scheme == "auto":
