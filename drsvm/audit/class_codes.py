@@ -69,24 +69,30 @@ def codes_of_several(
 
     Classes that the model does not know are the sorted labels.
     """
-    n_classes, n = values.shape
+    n_classes = len(values)
     if y is PREDICTED:
         if classes is None:
             classes = np.arange(n_classes)
         return classes, values.argmax(axis=0)
-    labels = validation.check_label_vector(y, n)
+    labels = validation.check_label_vector(y, values.shape[1])
     if classes is None:
-        classes = validation.distinct_labels(labels)
-        if len(classes) != n_classes:
-            raise ValueError(
-                f"model separates {n_classes} classes, but y has {len(classes)} "
-                "labels: which weights belong to which label is not known. Pass rows "
-                "of all classes, or one row (coef[k], intercept[k]) and its label as "
-                "positive=."
-            )
+        classes = _classes_of_labels(labels, n_classes)
     check_known(labels, classes)
+    # The classes of a model need not be sorted.
     order = np.argsort(classes)
     return classes, order[np.searchsorted(classes, labels, sorter=order)]
+
+
+def _classes_of_labels(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the sorted labels as the classes of a model that does not know them."""
+    classes = validation.distinct_labels(labels)
+    if len(classes) != n_classes:
+        raise ValueError(
+            f"model separates {n_classes} classes, but y has {len(classes)} labels: "
+            "which weights belong to which label is not known. Pass rows of all "
+            "classes, or one row (coef[k], intercept[k]) and its label as positive=."
+        )
+    return classes
 
 
 def check_known(labels: np.ndarray, classes: np.ndarray) -> None:

@@ -3,6 +3,7 @@
 Distances are in the units of each column.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -56,10 +57,11 @@ def summaries(X: Matrix, names: Iterable[Any] | None = None) -> list[Summary]:
     backend = backend_of(X)
     if backend is not None:
         X = backend.sample(X, MOST_ROWS)
-    own_names = getattr(X, "columns", range(X.shape[1]))
+    own_names: Iterable[Any] = getattr(X, "columns", range(X.shape[1]))
     if names is None:
         names = own_names
-    rows = slice(None, None, max(1, -(-X.shape[0] // MOST_ROWS)))
+    step = max(1, math.ceil(X.shape[0] / MOST_ROWS))
+    rows = slice(None, None, step)
     if sparse.issparse(X):
         X = X.tocsr()[rows].tocsc()
     found = []
@@ -125,44 +127,52 @@ def column_shifts(before: list[Summary], after: list[Summary]) -> list[ColumnShi
         if new.name not in known:
             continue
         old = known[new.name]
+        # The error of a difference of shares, in units of √(p (1 − p))
+        noise = STANDARD_ERRORS * math.sqrt(1.0 / old.n + 1.0 / new.n)
         if old.quantiles is not None and new.quantiles is not None:
-            shifts.append(_shift_of_numbers(old, new))
+            shift = _shift_of_numbers(old.name, old.quantiles, new.quantiles, noise)
+            shifts.append(shift)
         # Of a column of numbers, these are the empty cells.
         name = old.name if old.quantiles is None else f"{old.name} {EMPTY}"
-        shifts.append(_shift_of_shares(old, new, name))
+        shifts.append(_shift_of_shares(name, old.shares, new.shares, noise))
     moved = [shift for shift in shifts if shift.distance > 0.0]
     return sorted(moved, key=lambda shift: -shift.size)
 
 
-def _shift_of_numbers(old: Summary, new: Summary) -> ColumnShift:
+def _shift_of_numbers(
+    name: str, quantiles_before: list[float], quantiles_now: list[float], noise: float
+) -> ColumnShift:
     """Return the mean distance of quantiles: the one-dimensional transport distance."""
     # A file may have kept fewer quantiles: the middle ones of as many parts.
-    step = len(new.quantiles) // len(old.quantiles)
-    were = np.array(old.quantiles)
-    now = np.array(new.quantiles[step // 2 :: step])
-    distance = float(np.abs(were - now).mean())
-    both = np.sort(np.concatenate([were, now]))
-    share = np.arange(1, len(both)) / len(both)
-    spread = np.sqrt(share * (1.0 - share)) @ np.diff(both)
-    deviation = float(were.std() or both.std() or 1.0)
-    chance = float(_noise(old, new) * spread)
-    return ColumnShift(old.name, distance, chance, distance / deviation)
+    step = len(quantiles_now) // len(quantiles_before)
+    before = np.array(quantiles_before)
+    now = np.array(quantiles_now[step // 2 :: step])
+    distance = float(np.abs(before - now).mean())
+    # The distance is ∫ |F − G|, and F − G has the standard error √(p (1 − p)) (up to
+    # the noise) where the share p of all rows is below. Its integral is what the
+    # distance may be by chance.
+    pooled = np.sort(np.concatenate([before, now]))
+    below = np.arange(1, len(pooled)) / len(pooled)
+    spread = np.sqrt(below * (1.0 - below)) @ np.diff(pooled)
+    deviation = float(before.std() or pooled.std() or 1.0)
+    return ColumnShift(name, distance, float(noise * spread), distance / deviation)
 
 
-def _shift_of_shares(old: Summary, new: Summary, name: str) -> ColumnShift:
+def _shift_of_shares(
+    name: str,
+    shares_before: dict[str, float],
+    shares_now: dict[str, float],
+    noise: float,
+) -> ColumnShift:
     """Return the share of rows that has another level than before."""
-    levels = sorted(old.shares.keys() | new.shares.keys())
-    were = np.array([old.shares.get(level, 0.0) for level in levels])
-    now = np.array([new.shares.get(level, 0.0) for level in levels])
-    middle = 0.5 * (were + now)
+    levels = sorted(shares_before.keys() | shares_now.keys())
+    before = np.array([shares_before.get(level, 0.0) for level in levels])
+    now = np.array([shares_now.get(level, 0.0) for level in levels])
+    middle = 0.5 * (before + now)
     spread = float(np.sqrt(middle * (1.0 - middle)).sum())
     # Rare levels may be missing from either summary, so that sums differ.
-    lost = float(np.maximum(were - now, 0.0).sum())
-    gained = float(np.maximum(now - were, 0.0).sum())
+    lost = float(np.maximum(before - now, 0.0).sum())
+    gained = float(np.maximum(now - before, 0.0).sum())
     moved = max(lost, gained)
-    return ColumnShift(name, moved, 0.5 * _noise(old, new) * spread, moved)
-
-
-def _noise(old: Summary, new: Summary) -> float:
-    """Return the error of a difference of shares, in units of √(p (1 − p))."""
-    return STANDARD_ERRORS * float(np.sqrt(1.0 / old.n + 1.0 / new.n))
+    # Half of the changes of all levels together is the share that has moved.
+    return ColumnShift(name, moved, 0.5 * noise * spread, moved)

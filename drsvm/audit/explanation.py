@@ -12,7 +12,7 @@ References
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -373,5 +373,5 @@ def _in_words(place: int, value: Any, shown: Callable[[int, float], str] | None)
         return " is empty"
     if not is_number or isinstance(value, bool):
         return f" = {value}"
-    text = number(value) if shown is None else shown(place, float(value))
-    return f" = {text}"
+    show = number if shown is None else partial(shown, place)
+    return f" = {show(float(value))}"

@@ -10,6 +10,7 @@ sharper. A model with a linear kernel has weights, and its worst case is exact.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,21 @@ from drsvm.utils.parallel import slices
 RADIUS_PRICES = np.append(0.0, np.geomspace(1e-3, 1.0, 50))
 # Shifts between which losses are bounded, in units of 1/L
 SHIFT_GRID = np.append(0.0, np.geomspace(1e-4, 8.0, 250))
+
+
+class _Leads(NamedTuple):
+    """By how much the labels of rows lead a class, f(x) + b, and how that changes.
+
+    Arrays of shape (number of places,).
+    """
+
+    # The rows, as places among those that were asked for
+    places: np.ndarray
+    # f(x), ‖∇f(x)‖, ‖f‖ and b
+    values: np.ndarray
+    slopes: np.ndarray
+    norms: np.ndarray
+    offsets: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +108,21 @@ class KernelAdversary(Adversary):
             rows = unsure[part]
             # The slope of f at each row gives longer shifts, across any boundary.
             shortest = np.full(len(rows), np.inf)
-            for some, lead in self._leads(rows, self.data.codes[rows]):
+            for lead in self._leads(rows, self.data.codes[rows]):
                 to_boundary = self.function.shifts_to_boundary(
-                    *lead, shifts[rows[some]]
+                    lead.values,
+                    lead.slopes,
+                    lead.norms,
+                    lead.offsets,
+                    start=shifts[rows[lead.places]],
                 )
-                shortest[some] = np.minimum(shortest[some], to_boundary)
+                places = lead.places
+                shortest[places] = np.minimum(shortest[places], to_boundary)
             shifts[rows] = shortest
         return shifts / self.stretch
 
-    def _leads(
-        self, rows: np.ndarray, codes: np.ndarray
-    ) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
-        """Yield the leads f + b of rows over each class: f(x), ‖∇f(x)‖, ‖f‖ and b.
-
-        Before these come the rows, by their places, whose lead over the class varies.
-        """
+    def _leads(self, rows: np.ndarray, codes: np.ndarray) -> Iterator[_Leads]:
+        """Yield the leads over each class of those rows whose lead varies."""
         data = self.data
         kernel = self.kernel
         points = dense(kernel.scaled(data.X[rows]))
@@ -119,7 +135,8 @@ class KernelAdversary(Adversary):
             gradients = self.function.gradients(points[some], kernel.landmarks, terms)
             slopes = np.linalg.norm(gradients, axis=1)
             offsets = data.intercept[own] - data.intercept[label]
-            yield some, (terms.sum(axis=1), slopes, norms[own, label], offsets)
+            values_of_lead = terms.sum(axis=1)
+            yield _Leads(some, values_of_lead, slopes, norms[own, label], offsets)
 
     def hinge_risks(self, radii: np.ndarray) -> np.ndarray:
         """Return bounds on the largest expected loss.
@@ -156,9 +173,12 @@ class KernelAdversary(Adversary):
             codes = (own[some] + turned) % n_classes
             # The largest losses between each shift and the next
             losses = np.zeros((len(some), len(shifts)))
-            for led, lead in self._leads(rows[some], codes):
-                lowest = self.function.lowest_after_shifts(*lead, shifts)
-                losses[led] = np.maximum(losses[led], 1.0 - lowest)
+            for lead in self._leads(rows[some], codes):
+                lowest = self.function.lowest_after_shifts(
+                    lead.values, lead.slopes, lead.norms, lead.offsets, shifts
+                )
+                places = lead.places
+                losses[places] = np.maximum(losses[places], 1.0 - lowest)
             for k, unit in enumerate(radius_prices):
                 moved = (losses - unit * lengths).max(axis=1) - unit * flip_costs[some]
                 net[some, k] = np.maximum(net[some, k], moved)

@@ -145,7 +145,7 @@ class LabelIssues:
         return f"LabelIssues: {self.summary()}"
 
     def __str__(self) -> str:
-        lines = [HEAD]
+        lines: list[tuple[str, ...]] = [HEAD]
         for row in self.ranking[:SHOWN].tolist():
             # Rows are named by the index if there is one.
             line = (

@@ -193,13 +193,20 @@ def _plane(
         )
         return replace(plane_for(means, 0.0 * coef[0], 0.0), labels=labels)
     # Across the boundary of the two classes between which atoms move
-    first, second = distribution._pair
+    first, second = _moving_classes(distribution)
     w = coef[second] - coef[first]
     plane = plane_for(means, w, intercept[second] - intercept[first])
     leading = short(data.classes.tolist()[second], 12)
     behind = short(data.classes.tolist()[first], 12)
     across = f"lead of {leading} over {behind}"
     return replace(plane, labels=(across, "class means, first principal component"))
+
+
+def _moving_classes(distribution: WorstCaseDistribution) -> tuple[int, int]:
+    """Return the two classes between which atoms move."""
+    # Only with a kernel there are none, and the display refuses kernels.
+    assert distribution._pair is not None
+    return distribution._pair
 
 
 def plane_for(
@@ -284,10 +291,10 @@ def describe(distribution: WorstCaseDistribution) -> str:
     if len(classes) == 2:
         return text
     # Moves start at the label of what is moved.
-    first, second = distribution._pair
+    first, second = _moving_classes(distribution)
     codes = set(distribution._codes[moving].tolist())
     if codes == {first, second}:
-        low, high = sorted(distribution._pair)
+        low, high = sorted((first, second))
         ends = f"between {plain(classes[low], 20)} and {plain(classes[high], 20)}"
         return f"{text}\n{ends}"
     if first not in codes:
