@@ -286,23 +286,24 @@ def kernel_classifier(model: Any) -> KernelClassifier | None:
     if hasattr(model, "_kernel_classifier"):
         # WassersteinKernelSVC
         classifier = model._kernel_classifier()
+        if isinstance(classifier.function, Rbf):
+            return classifier
     elif hasattr(model, "support_vectors_") and len(model.classes_) == 2:
         # scikit-learn's SVC and NuSVC; with more classes, pairs of them vote.
-        classifier = KernelClassifier(
-            Rbf(float(model._gamma)) if model.kernel == "rbf" else None,
-            model.support_vectors_,
-            dense(model.dual_coef_),
-            model.intercept_,
-            model.classes_,
-            None,
-        )
+        if model.kernel == "rbf":
+            return KernelClassifier(
+                Rbf(float(model._gamma)),
+                model.support_vectors_,
+                dense(model.dual_coef_),
+                model.intercept_,
+                model.classes_,
+                None,
+            )
     else:
         return None
-    if not isinstance(classifier.function, Rbf):
-        raise ValueError(
-            f"Nothing is claimed about the worst case of this {type(model).__name__}: "
-            f"with kernel={model.kernel!r}, no multiple of a shift of the features is "
-            "known to bound the shift in the feature space. Use kernel='rbf' or "
-            "kernel='linear'."
-        )
-    return classifier
+    raise ValueError(
+        f"Nothing is claimed about the worst case of this {type(model).__name__}: "
+        f"with kernel={model.kernel!r}, no multiple of a shift of the features is "
+        "known to bound the shift in the feature space. Use kernel='rbf' or "
+        "kernel='linear'."
+    )

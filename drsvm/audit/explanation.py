@@ -102,7 +102,7 @@ class Explanation:
         They are added up by column, and sparse for sparse rows.
         """
         kernel = self._data.kernel
-        if kernel is not None and kernel.function is not None:
+        if kernel is not None:
             points = kernel.scaled(self._data.X)
             values = kernel.function.values(points, kernel.landmarks)
             return values * self._leads[self._pair]

@@ -1,9 +1,9 @@
-"""What the classifiers have in common: the steps of a fit, predictions, probabilities."""
+"""What all classifiers share: the steps of a fit, predictions and probabilities."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -55,10 +55,21 @@ def _is_calibrated(estimator) -> bool:
 
 
 class CommonMixin(CallbackSupportMixin):
-    """Predictions and probabilities, here and elsewhere, and a link to the documentation."""
+    """Predictions and probabilities, and a link to the documentation.
 
+    The rows may be in this process's memory, on a cluster or on a GPU.
+    """
+
+    # What the estimators have, for type checkers: in the class itself, the method would
+    # take precedence over that of scikit-learn's mixin.
     if TYPE_CHECKING:
-        calibration: str | None
+        calibration: Literal["sigmoid"] | None
+        classes_: np.ndarray
+        intercept_: Vector
+        sigmoids_: np.ndarray
+        threshold_: float
+
+        def decision_function(self, X: Matrix) -> Vector: ...
 
     _doc_link_module = "drsvm"
 
@@ -349,7 +360,10 @@ class FitMixin(CommonMixin):
         unseen: OutOfFoldDecisions | None,
         time: TimeLimit,
     ) -> None:
-        """Fit the sigmoids of probabilities; without unseen rows, to those that there are."""
+        """Fit the sigmoids of probabilities.
+
+        Without decisions about unseen rows, they are fitted to the training rows.
+        """
         if self.calibration is None or solved.cut_short:
             return
         if unseen is None or not len(unseen.labels):

@@ -130,7 +130,7 @@ def warn_of_constant_ones(
 
 
 def _advice(problem: Problem) -> str:
-    """Return what helps against a constant classifier, with the largest useful radius."""
+    """Return what helps against a constant classifier, with the largest radius."""
     if np.max(problem.flip_cost) == 0:
         return (
             "flip_cost=0 lets the adversary flip every label for free. Use a larger "

@@ -1,4 +1,7 @@
-"""`WassersteinKernelSVC`: the robust classifier in the feature space of a kernel, with a proof of the full problem."""
+"""`WassersteinKernelSVC`: the robust classifier in the feature space of a kernel.
+
+The certificate is that of the full problem, over all functions of the feature space.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -64,10 +67,11 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    kernel : {"rbf", "laplacian", "poly", "linear", "precomputed"} or callable, default="rbf"
-        As in scikit-learn's ``SVC``. A callable returns the values for two matrices; it
-        must be positive definite, and so must the values of "precomputed", where X has
-        those of every row with the training rows.
+    kernel : str or callable, default="rbf"
+        "rbf", "laplacian", "poly", "linear" or "precomputed", as in scikit-learn's
+        ``SVC``. A callable returns the values for two matrices; it must be positive
+        definite, and so must the values of "precomputed", where X has those of every
+        row with the training rows.
     gamma : {"rule", "scale", "auto"} or float, default="rule"
         Coefficient of "rbf", "laplacian" and "poly". "scale" is 1 / (n_features ·
         variance of X), "auto" is 1 / n_features, as in ``SVC``. "rule" is 0.3 / (mean
@@ -114,11 +118,15 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    landmarks_, landmark_indices_ : arrays of shape (n_landmarks, n_features), (n_landmarks,)
-        The rows of which the classifier is made, and where they are in X; -1 if they
-        were given, or X is on a cluster.
-    dual_coef_, intercept_ : arrays of shape (1 or n_classes, n_landmarks), (1 or n_classes,)
-        The classifier: ``Σ_j dual_coef_j k(x, landmark_j) + intercept``.
+    landmarks_ : array of shape (n_landmarks, n_features)
+        The rows of which the classifier is made.
+    landmark_indices_ : array of shape (n_landmarks,)
+        Where they are in X; -1 if they were given, or X is on a cluster.
+    dual_coef_ : array of shape (1 or n_classes, n_landmarks)
+        The coefficients of the classifier ``Σ_j dual_coef_j k(x, landmark_j) +
+        intercept``.
+    intercept_ : array of shape (1 or n_classes,)
+        Its intercept.
     gamma_ : float
         The coefficient that was used.
     certified_intercept_ : array of shape (1 or n_classes,)
@@ -308,7 +316,10 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         return *FINISHED, Status.STALLED
 
     def _store_classifier(self, data: FitData, solved: SolvedKernel) -> None:
-        """Store landmarks, coefficients, and the intercept of functions that are not centred."""
+        """Store landmarks, coefficients, and the intercept.
+
+        Problems have centred functions; the intercept is that of k itself.
+        """
         self.gamma_ = solved.gamma
         problems = solved.problems.given
         weights = solved.weights
@@ -381,7 +392,10 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the features if the kernel is linear, of shape (1 or n_classes, n_features)."""
+        """Weights of the features if the kernel is linear.
+
+        They have the shape (1 or n_classes, n_features).
+        """
         if self.kernel != "linear":
             raise AttributeError(
                 "coef_ is only available with kernel='linear', got "
@@ -419,9 +433,10 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         )
 
     def _trained_ball(self) -> dict[str, Any]:
-        """Return the adversary of the training in units of shifts of the priced features.
+        """Return the adversary of the training, for `audit.model_layers`.
 
-        A shift by 1 is one by at most the Lipschitz constant in the feature space.
+        It is in units of shifts of the priced features: such a shift by 1 is one by at
+        most the Lipschitz constant in the feature space.
         """
         lipschitz = self._function().lipschitz
         if lipschitz is None:

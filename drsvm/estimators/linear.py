@@ -138,7 +138,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         threshold moved.
     classes_ : array
         The labels.
-    objective_, lower_bound_, gap_, radius_price_ : float, or arrays of shape (n_classes,)
+    objective_, lower_bound_, gap_, radius_price_ : float or array of (n_classes,)
         The certificate of `coef_` with `certified_intercept_`: worst-case risk plus
         ridge term, a proven lower bound on the best possible value, their difference,
         and the price of one unit of radius. After `partial_fit` all but the price are
@@ -162,8 +162,8 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
 
     Notes
     -----
-    :doc:`/threshold` says how the threshold is placed, what probabilities are, and what
-    the problems of more than two classes are.
+    :doc:`/choosing` says how the threshold is placed, and :doc:`/scikit_learn` what
+    probabilities are, and what the problems of more than two classes are.
 
     Examples
     --------
@@ -267,7 +267,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         self.__dict__.pop("_block_fits", None)
 
     def _problem_parameters(self, flip_cost) -> dict[str, Any]:
-        """Return the parameters of the problems but for the radius; X has been checked."""
+        """Return the parameters of the problems except the radius."""
         parameters = problem_parameters(self, flip_cost) | feature_parameters(self)
         return parameters | {"norm": self.norm}
 

@@ -234,7 +234,7 @@ def _block_problem(model, X: Matrix, weights: Vector | None) -> Problem:
 
     A block may be of one class, which `Problem` itself refuses.
     """
-    n = X.shape[0]
+    n: int = X.shape[0]
     if weights is None:
         weights = np.ones(n)
     return Problem.of_checked(

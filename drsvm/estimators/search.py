@@ -493,7 +493,7 @@ class WassersteinSVCCV(
         return [*np.flatnonzero(smaller).tolist(), chosen]
 
     def _chosen_classifier(self) -> WassersteinSVC:
-        threshold = self.threshold
+        threshold: Any = self.threshold
         if threshold == "auto":
             threshold = "accuracy"
             if weighs_classes_equally(self.scoring):

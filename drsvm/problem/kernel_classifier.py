@@ -13,7 +13,7 @@ from drsvm.utils.annotations import Matrix
 class KernelClassifier(NamedTuple):
     """The decision functions Σ_j c_j k(x, z_j) + b of a model."""
 
-    function: KernelFunction | None
+    function: KernelFunction
     # The points z_j, with scaled features
     landmarks: Matrix
     # Of shape (1 or number of classes, number of landmarks)
