@@ -1,4 +1,11 @@
-"""The CPU engine: every thread has its share of the rows, and makes one compiled call per pass."""
+"""The CPU engine: threads over shares of the rows.
+
+A share is a range of rows that one thread works on at a time. For each pass over the
+rows, a thread makes one compiled call per share (`compiled/interior_point_passes.py`),
+which adds its sums to totals of that share; the totals of all shares are added in a
+fixed order. The state of the samples is stored in tiles of `TILE` rows, so every share
+begins at a multiple of `TILE`.
+"""
 
 import math
 import os
@@ -20,7 +27,7 @@ from drsvm.engines.newton_matrix import Curvature
 from drsvm.problem.memory_rows import RowView, in_memory, unsigned_parts
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import affordable_flips
-from drsvm.utils.annotations import Vector
+from drsvm.utils.annotations import Costs, Vector
 from drsvm.utils.parallel import available_cores, over, slices
 
 THREAD_WORK = 50_000  # fewest stored entries that make another thread worthwhile
@@ -52,16 +59,16 @@ def is_wide(problem: Problem) -> bool:
 
 
 def free_features(problem: Problem) -> np.ndarray:
-    """Return the features that neither norm nor ridge holds, though they hold others."""
+    """Return the features whose weights have neither norm nor ridge, if others have."""
     if problem.feature_cost is None or problem.l2 > 0:
         return np.zeros(0, dtype=np.intp)
     return np.flatnonzero(np.isinf(problem.feature_cost))
 
 
 def part_of(share: Share, rows: slice) -> Share:
-    """Return what is known about some of the rows, from the beginning of a tile on.
+    """Return the share of some of its rows, which begin with a tile.
 
-    A view of rows stays as it is.
+    If the data are a view of rows, they stay as they are.
     """
     data = share.data
     indptr = share.indptr
@@ -74,14 +81,21 @@ def part_of(share: Share, rows: slice) -> Share:
         indptr=indptr,
         signs=share.signs[rows],
         weights=share.weights[rows],
-        # One number for all rows, or an array
-        flips=share.flips[rows] if np.ndim(share.flips) else share.flips,
-        kappa=share.kappa[rows] if np.ndim(share.kappa) else share.kappa,
+        flips=_costs_of(share.flips, rows),
+        kappa=_costs_of(share.kappa, rows),
         state=share.state[tiles_of(rows)],
     )
 
 
+def _costs_of(costs: Costs, rows: slice) -> Costs:
+    """Return the costs of some rows; one number for all rows stays as it is."""
+    if isinstance(costs, np.ndarray):
+        return costs[rows]
+    return costs
+
+
 def tiles_of(rows: slice) -> slice:
+    """Return the tiles of rows, which begin with a tile."""
     return slice(rows.start // TILE, math.ceil(rows.stop / TILE))
 
 
@@ -97,7 +111,11 @@ class _Thread:
     rates: Rates
 
     def blocks(self) -> Iterator[tuple[slice, Share]]:
-        """Yield its rows with what is known about them: block by block if they are a view, else all at once."""
+        """Yield ranges of the rows, each with its part of the share.
+
+        All rows come at once or, if they are a view that is computed when it is read,
+        block by block.
+        """
         view = self.share.data
         if not isinstance(view, RowView):
             yield self.rows, self.share
@@ -118,7 +136,10 @@ def _sums(values: list[tuple[float, ...]]) -> list[float]:
 
 
 def room_for(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
-    """Return an array of floats, in memory or in a file that disappears together with the array."""
+    """Return an array of floats in memory or, with a folder, in a temporary file.
+
+    The file is deleted together with the array.
+    """
     if folder is None:
         return np.empty(shape)
     with tempfile.TemporaryFile(dir=folder, prefix="drsvm-") as file:
@@ -131,7 +152,11 @@ def room_for(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
 
 
 def buffers_for(n_linear: int, n_transposed: int, *, sparse: bool) -> Buffers:
-    """Return memory for the passes of one thread, which may transpose `n_transposed` features."""
+    """Return memory for the passes of one thread.
+
+    `n_transposed` is the number of features that a pass transposes tile by tile, to
+    form a Gram matrix: all of them or 0.
+    """
     if sparse:
         # The four sums of a feature, which is anywhere, lie together.
         block = np.zeros((n_linear, 4)).T
@@ -204,7 +229,10 @@ class CpuEngine(Engine):
         self._matrices = matrices_for(self.rows, n_shares, self.n_threads, wide=wide)
 
     def _cut(self, stored: int) -> list[int]:
-        """Return where the shares of the rows begin, with about the same number of entries in each, in whole tiles."""
+        """Return the ends of the shares of the rows, in whole tiles.
+
+        They have about the same number of stored entries each.
+        """
         n, d = self.rows.shape
         if self.n_threads == 1:
             return [0, n]
@@ -250,9 +278,10 @@ class CpuEngine(Engine):
             return over(range(len(self._threads)), work)
 
     def _over_rows(self, call: Callable[[_Thread, slice, Share], Value]) -> list[Value]:
-        """Return call(thread, rows, share) for the rows of every thread, or for every block of them if they are a view.
+        """Return call(thread, rows, share) for every range of rows, in their order.
 
-        Totals and rates of all threads are set to zero first.
+        The ranges are those of `_Thread.blocks`. Totals and rates of all threads are
+        set to zero first.
         """
 
         def work(k):
@@ -283,10 +312,11 @@ class CpuEngine(Engine):
         return sum(self._over_rows(slack))
 
     def _along(self, steps: tuple[float, ...]) -> tuple[np.ndarray, Step]:
-        """Return the corrections and the direction that a pass follows by some steps: none without steps."""
+        """Return the corrections and step that a pass begins with: empty for none."""
         if not steps:
             return _NO_CORRECTION, NO_STEP
-        return self._corrections, Step(*self._step[:3], *steps)
+        direction, lam_change, target, *_ = self._step
+        return self._corrections, Step(direction, lam_change, target, *steps)
 
     def curvature(self, *steps) -> tuple[float, Curvature]:
         corrections, step = self._along(steps)
@@ -334,10 +364,12 @@ class CpuEngine(Engine):
                 thread.rates.bins,
             )
 
-        *changes, correction_lam, targeted_lam = _sums(self._over_rows(evaluate))
+        slack, multiplier, both, correction_lam, targeted_lam = _sums(
+            self._over_rows(evaluate)
+        )
         correction, targeted = self._sum_of_totals(2)
         return self._sum_of_rates(), Prediction(
-            *changes, correction, correction_lam, targeted, targeted_lam
+            slack, multiplier, both, correction, correction_lam, targeted, targeted_lam
         )
 
     def longest_steps(self, direction, lam_change, target) -> Rates:
@@ -380,7 +412,7 @@ class CpuEngine(Engine):
         return self._samples(self._state)
 
     def _samples(self, tiles: np.ndarray) -> np.ndarray:
-        """Return a copy with a row for each number of a sample, from tiles of samples."""
+        """Return a copy of tiles (tiles, k, TILE) as an array of shape (k, n)."""
         by_number = tiles.transpose(1, 0, 2).copy()
         return by_number.reshape(len(by_number), -1)[:, : self.rows.shape[0]]
 

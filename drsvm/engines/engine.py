@@ -1,4 +1,4 @@
-"""The protocol between the interior-point method and the rows: an engine, its rounds, and what they return.
+"""The protocol between the interior-point method and the rows: the class `Engine`.
 
 The method accesses the samples only through an engine: d-sized sums and scalars cross
 the interface, nothing of the size of the data. An engine for other hardware, or for
@@ -20,7 +20,12 @@ from drsvm.utils.annotations import Vector
 
 
 class Prediction(NamedTuple):
-    """Effect of the predictor's direction on the samples, and their part of the corrector's right-hand side."""
+    """What a predictor step would do, and the samples' part of the corrector's system.
+
+    The right-hand side of the corrector's equations is that of the predictor, plus
+    `correction` (the second-order terms of Mehrotra's method), plus `targeted` times
+    the target of the complementarity products.
+    """
 
     slack_change: float  # Σ multiplier · dslack
     multiplier_change: float  # Σ slack · dmultiplier
@@ -33,9 +38,11 @@ class Prediction(NamedTuple):
 
 @dataclass(eq=False)
 class Rates:
-    """How soon samples reach their boundaries: the largest rates, and the weight of samples by longest step.
+    """How far samples can go along a direction, for slacks and for multipliers.
 
-    A rate is 1 / the longest step; row 0 is for the slacks, row 1 for the multipliers.
+    The rate of a slack or multiplier is its relative change by the full step. If it is
+    negative, the value reaches 0 after a step of −1 / rate. Entry 0 is for the slacks,
+    entry 1 for the multipliers.
     """
 
     smallest_change: np.ndarray = field(default_factory=lambda: np.zeros(2))
@@ -48,7 +55,10 @@ class Rates:
         )
 
     def tolerating(self, share: float) -> tuple[float, float]:
-        """Return the primal and dual rates that only samples with the given share of the weight exceed."""
+        """Return the primal and dual rates that limit the step for most samples.
+
+        Samples with at most the given share of the weight have rates beyond these.
+        """
         # The rule is also a compiled function, for numbers and not for arrays.
         primal, dual = self.smallest_change.tolist()
         primal_bins, dual_bins = self.bins.tolist()
@@ -135,7 +145,10 @@ class Engine(ABC):
     def factorised(
         self, samples: Curvature, cone: Scaling, ridge: np.ndarray
     ) -> Factorised | None:
-        """Return the factorised Newton matrix if that is done where the engine is, else None."""
+        """Return the factorised Newton matrix, or None if the solver shall factorise.
+
+        Engines whose matrices are not in main memory do it themselves.
+        """
         return None
 
     @abstractmethod
@@ -152,7 +165,10 @@ class Engine(ABC):
 
     @abstractmethod
     def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
-        """Take steps, if any, and return the sums of the multipliers on the two sides that an intercept balances."""
+        """Take steps, if any, and return the sums of the multipliers.
+
+        There is one sum for each of the two sides that an intercept balances.
+        """
 
     @abstractmethod
     def multipliers(self) -> tuple[Vector, Vector]:

@@ -1,4 +1,4 @@
-"""How threads form the Gram matrix Σ h_i x_i x_iᵀ, or that of the rows if these are few.
+"""How threads form the Gram matrix Σ h_i x_i x_iᵀ, or that of few rows.
 
 The fastest way depends on the kind of the rows and on the number of features.
 """
@@ -78,7 +78,10 @@ class Matrices:
     def filled(
         self, k: int, rows: slice
     ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return what a pass over some rows of share k fills: a matrix, or an array of curvatures."""
+        """Return what a pass over some rows of share k fills.
+
+        A matrix and None, or None and an array for the curvatures of the rows.
+        """
         return None, self.curvatures[rows]
 
     def add(self, k: int, rows: slice, share: Share) -> None:
@@ -102,7 +105,9 @@ class OwnMatrices(Matrices):
     def begin(self, k):
         self.parts[k] = 0.0
 
-    def filled(self, k, rows):
+    def filled(
+        self, k: int, rows: slice
+    ) -> tuple[np.ndarray | None, np.ndarray | None]:
         return self.parts[k], None
 
     def result(self, in_threads):
@@ -131,7 +136,8 @@ class BlasMatrices(OwnMatrices):
         # Room for a scaled block and its product, one per thread
         self.spare: list[tuple[np.ndarray, np.ndarray]] = []
 
-    filled = Matrices.filled
+    def filled(self, k, rows):
+        return None, self.curvatures[rows]
 
     def add(self, k, rows, share):
         h = self.curvatures[rows]
@@ -153,7 +159,7 @@ class BlasMatrices(OwnMatrices):
 
 
 class SharedMatrix(Matrices):
-    """Every thread forms the parts of a matrix that belong to its features, from many sparse rows.
+    """Threads form parts of one matrix, each for some features, from many sparse rows.
 
     A part stays in the cache of a core, where a whole matrix would not. With many
     threads, groups of them have a matrix and a part of the rows each: otherwise all of
@@ -270,6 +276,9 @@ class WideRows(MemoryRows):
         return np.sum(over(shares, work), axis=0)
 
     def curvature_of_features(self, h) -> np.ndarray:
-        """Return approximately Σ_i h_i x_ij² for every feature, as if the rows differed only in length."""
+        """Return Σ_i h_i x_ij² for every feature, approximately.
+
+        It would be exact if the rows differed only in length.
+        """
         squares = max(float(self.row_squares.sum()), 1e-300)
         return self.feature_squares * (float(h @ self.row_squares) / squares)

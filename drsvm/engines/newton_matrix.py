@@ -1,4 +1,8 @@
-"""The Newton matrix in (w, b, λ) of the samples' curvature, a ridge and a cone, for arrays of numpy or CuPy."""
+"""The Newton matrix in (w, b, λ), for arrays of numpy or CuPy.
+
+It is the sum of the samples' part, with their slacks eliminated (`Curvature`), of the
+ridge, and of the norm's part, the scaling matrix of its cone (`Scaling`).
+"""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -10,7 +14,12 @@ from drsvm.utils.parallel import over, row_blocks
 
 
 class Curvature(NamedTuple):
-    """Contribution of the samples to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
+    """The samples' part of the Newton equations.
+
+    These are the blocks of the matrix in (w, b, λ), and the predictor's right-hand
+    side. With h_i, the curvature of sample i in its margin, the first block is
+    Σ h_i x_i x_iᵀ.
+    """
 
     # w × w, in the upper triangle; None if the matrix is not formed
     gram: Matrix
@@ -23,7 +32,11 @@ class Curvature(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """The symmetric matrix of a cone: diag(diagonal) on (w, b), arrow (column, square) with λ, plus k·uuᵀ on all."""
+    """The part of the cone of the norm: a symmetric matrix in (w, b, λ).
+
+    It is the sum of diag(`diagonal`) on (w, b), of `column` and `square`, its last
+    column and the entry of λ, and of `coefficient` · u uᵀ.
+    """
 
     diagonal: np.ndarray
     column: np.ndarray
@@ -36,7 +49,11 @@ class Scaling(NamedTuple):
 
 
 class Factorised(ABC):
-    """The Newton matrix and a factorisation, or some other approximation, of it, where the engine is."""
+    """The Newton matrix and an approximate inverse, such as a Cholesky factorisation.
+
+    Both are where the engine is. Conjugate gradients, which the inverse preconditions,
+    refine the solution.
+    """
 
     # Maximum number of steps of conjugate gradients, which the approximation
     # preconditions
@@ -86,7 +103,7 @@ def newton_matrix(
 
 
 class MatrixFree(Factorised):
-    """The same matrix, which is never formed: it is multiplied by passes over the rows."""
+    """A Newton matrix that is never formed: products with it pass over the rows."""
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any):
         like = self.like = self.h = samples.of_rows

@@ -53,7 +53,7 @@ class DaskBackend(Backend):
     def n_features(self, X):
         if not isinstance(X, list | tuple):
             return int(X.shape[1])
-        [shape] = mapped_blocks(np.shape, X[:1])
+        [shape] = mapped_blocks(np.shape, list(X[:1]))
         return int(shape.compute()[1])
 
     def named(self, X):
@@ -98,7 +98,7 @@ class DaskBackend(Backend):
         names = ("y", "sample_weight")
         columns = map(delayed_blocks, _with_weights(y, weights), names)
         masses = [delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)]
-        return np.sum(compute(*masses), axis=0, dtype=np.float64)
+        return np.asarray(np.sum(compute(*masses), axis=0, dtype=np.float64))
 
     def like(self, X, values):
         return np.asarray(values)
@@ -119,7 +119,10 @@ class DaskBackend(Backend):
         return self.by_block(X, lambda rows: rows @ coef.T + intercept, coef.shape[:-1])
 
     def by_block(self, X, function, shape) -> Matrix:
-        """Return a Dask array of what a function returns for every block of rows, of this shape for each of them."""
+        """Return a Dask array of the values of a function, which takes a block of rows.
+
+        For each row, the function returns an array of the given shape.
+        """
         blocks = mapped_blocks(function, delayed_blocks(X, "X"))
         lengths = lengths_of(X) or [math.nan] * len(blocks)
         arrays = [

@@ -24,7 +24,7 @@ Block: TypeAlias = Any
 
 
 class Columns(NamedTuple):
-    """The blocks of the rows, and of the labels, weights and flip costs that go with them.
+    """The blocks of the rows, and of their labels, weights and flip costs.
 
     Weights or costs are None if they are the same for all rows.
     """
@@ -94,7 +94,10 @@ def delayed_blocks(values: Matrix, name: str) -> list[Block]:
 def mapped_blocks(
     function: Callable[[Matrix], Matrix], blocks: list[Block]
 ) -> list[Block]:
-    """Return what a function, which is sent to each worker once, returns for every block, wherever the block is."""
+    """Return the values of a function of every block, computed where the block is.
+
+    The function is sent to each worker once.
+    """
     # Pure: what is asked for again is not computed again.
     sent = delayed(function, traverse=False, pure=True)
     return [delayed(_value, pure=True)(sent, block) for block in blocks]

@@ -1,5 +1,6 @@
-"""The coordinator of rows on a Dask cluster: a round is one message for every thread of the workers that have shards.
+"""The coordinator of rows on a Dask cluster, and its connections to the workers.
 
+A round is one message to every thread of the workers that have shards.
 Messages go over connections of the client's own where it can reach the workers: every
 worker has a mailbox, which replies as soon as it has a free thread. A worker that does
 not have a shard (it is new, or Dask has moved the rows) reports it; the shard is then
@@ -181,7 +182,7 @@ class DaskCoordinator(Coordinator):
         self._checked.update(report["workers"])
 
     def _results(self, futures: list[Future]) -> list[Any]:
-        """Return the results of tasks, and wait for workers for some time if there are none."""
+        """Return the results of tasks; if there are no workers, wait for some time."""
         since = time.monotonic()
         while True:
             try:
@@ -219,7 +220,7 @@ class DaskCoordinator(Coordinator):
 
 
 def _fits(name: str, there: str, here: str) -> bool:
-    """Return whether a worker's version of a package goes together with the one here."""
+    """Return whether a worker's version of a package is compatible with ours."""
     if name == SAME_VERSION:
         return there == here
     return there.partition(".")[0] == here.partition(".")[0]
@@ -336,7 +337,10 @@ class DaskChannel(WorkerChannel):
             return group, value
 
     def _look_after_workers(self) -> None:
-        """Build the shards of workers that are gone again: it may take long until a connection notices that."""
+        """Build the shards of workers that have left the cluster again.
+
+        A connection to such a worker may take long to fail.
+        """
         try:
             there = set(self.client.scheduler_info()["workers"])
         except Exception as error:

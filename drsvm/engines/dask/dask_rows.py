@@ -69,19 +69,22 @@ class DaskRows(ShardedRows):
         return self._with(columns, seen=False)["rows"]
 
     def _columns(self, flip_cost: Costs) -> Columns:
-        """Return the columns of a problem, which may have another flip cost for all rows."""
+        """Return the columns with a flip cost, unless every row has its own."""
         if np.ndim(flip_cost):
             return self.columns
         return self.columns._replace(flip_cost=flip_cost)
 
     def _with(self, columns: Columns, *, seen: bool = True) -> Attributes:
-        """Return the attributes of a problem with other columns, of which this one's view may be seen."""
+        """Return the attributes of a problem with other columns.
+
+        If `seen`, the rows have the view of these rows.
+        """
         lengths = [length for _, length in sorted(self.survey.lengths.items())]
         view = self.view if seen else None
         return dask_data(self.coordinator.client, *columns, lengths, view)
 
     def to_given_rows(self, values, n_given, kept) -> Any:
-        """Return a Dask array whose blocks are fetched from the workers when it is computed."""
+        """Return a Dask array, whose blocks the workers return when it is computed."""
         coordinator = self.coordinator
         runs = coordinator.runs_of([values])
         logs = tuple(run.changes_since(run.base) for run in runs)

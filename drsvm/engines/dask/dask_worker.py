@@ -1,4 +1,4 @@
-"""What the workers of a Dask cluster do: they keep shards of the rows in their memory, and reply to messages.
+"""What the workers of a Dask cluster do: they keep shards, and reply to messages.
 
 Everything here is called on a worker. Shards live outside of Dask's own store, which
 may move, copy or spill what is in it, and are found by the name of their coordinator

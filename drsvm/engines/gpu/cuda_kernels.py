@@ -17,7 +17,7 @@ LOOP = """#define FOR_EACH_SAMPLE(i, n) \\
 
 
 def _templates() -> list[str]:
-    """Return the templates to compile, with the types and numbers of their parameters."""
+    """Return the templates to compile, each with all its parameters."""
     names = []
     for t in _TYPES.values():
         names += [f"dense_dot<{t}>", f"sparse_gram<{t}>", f"row_norms<{t}>"]

@@ -1,10 +1,12 @@
-"""The mathematics of a sample in C++, translated from `compiled/interior_point_sample.py`.
+"""Translates the mathematics of a sample from Python to C++, for CUDA.
 
-The functions there do arithmetic with numbers and entries of arrays, and have one loop
-over the samples. C++ takes them almost as they are: rows of arrays are objects with the
-same indices (`samples.cu`), several values that a function returns are an object too,
-and every thread has its share of the loop. A statement or expression of another kind is
-an error, and a test without a GPU compares the numbers of both languages.
+The source is `compiled/interior_point_sample.py`, which numba compiles for the CPU.
+Its functions do arithmetic with numbers and entries of arrays, and have one loop over
+the samples; the same formulas exist once only. C++ takes them almost as they are: rows
+of arrays are objects with the same indices (`samples.cu`), several values that a
+function returns are an object too, and every thread has its share of the loop. A
+statement or expression of another kind is an error, and a test without a GPU compares
+the numbers of both languages.
 """
 
 import ast
@@ -16,10 +18,20 @@ from typing import Any
 from drsvm.compiled import interior_point_sample as interior_point
 
 # The functions to translate, each after those that it calls.
-FUNCTIONS = """
-    _ratios _direction center curvature _moderate _right_hand_side predict _corrected longest_steps _share_kept
-    move sides
-"""
+FUNCTIONS = (
+    "_ratios",
+    "_direction",
+    "center",
+    "curvature",
+    "_moderate",
+    "_right_hand_side",
+    "predict",
+    "_corrected",
+    "longest_steps",
+    "_share_kept",
+    "move",
+    "sides",
+)
 OPERATORS = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -37,13 +49,15 @@ OPERATORS = {
 
 
 def samples_source(loop: str) -> str:
-    """Return the mathematics of a sample in C++, with a macro for the loop over the samples."""
+    """Return the mathematics of a sample in C++, in the namespace `samples`.
+
+    `loop` defines the macro FOR_EACH_SAMPLE(i, n), the loop over the samples.
+    """
     tree = ast.parse(inspect.getsource(interior_point))
     functions = {
         node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)
     }
-    names = FUNCTIONS.split()
-    translated = "\n\n".join(_Function(functions[name]).source for name in names)
+    translated = "\n\n".join(_Function(functions[name]).source for name in FUNCTIONS)
     return (
         f"{loop}\nnamespace samples {{\n{cuda_file('samples.cu')}\n{translated}\n}}\n"
     )
@@ -93,7 +107,11 @@ class _Function:
         raise TypeError(f"{ast.unparse(node)} cannot be translated to C++")
 
     def _unpack(self, targets: list[ast.expr], value: ast.expr) -> str:
-        """Return assignments of the fields of a tile, or of the values that a function returns."""
+        """Return assignments to several targets.
+
+        The value is the name of a tile, whose fields are assigned, or the call of a
+        function with several values.
+        """
         lines = []
         if isinstance(value, ast.Name):
             parts = [f"{value.id}.{name}" for name in interior_point.Tile._fields]
@@ -115,7 +133,7 @@ class _Function:
         return f"auto {target.id} = {value};"
 
     def _loop(self, name: str, end: ast.expr, body: list[ast.stmt]) -> str:
-        """Return a loop over a constant range or, with any other end, over the samples."""
+        """Return a loop: over a constant range or, with another end, the samples."""
         # What is declared in a block is unknown behind it.
         before = set(self.known)
         self.known.add(name)

@@ -29,7 +29,11 @@ NUMBERS = "biuf"  # kinds of the data types that the GPU takes
 
 
 class GpuBackend(Backend):
-    """Arrays of CuPy, or of any library that shares arrays on the GPU (DLPack), CSR matrices, and rows for a GPU."""
+    """Data on a GPU, or for one.
+
+    Arrays of CuPy, or of any library that shares arrays on the GPU (DLPack), CSR
+    matrices of CuPy, and data in main memory that are to be copied (`ForGpu`).
+    """
 
     def data(self, X, y, sample_weight, flip_cost):
         attributes = gpu_rows(X).data(on_host(y), sample_weight)
@@ -142,7 +146,11 @@ def _codes(y, classes):
 
 
 def gpu_rows(X: Matrix) -> GpuRows:
-    """Return rows for the GPU: those that are there stay as they are, others are copied, or cross in every pass."""
+    """Return rows for the GPU.
+
+    Rows that are on the GPU already are not copied. Others are or, if there is no room
+    for them, stay in main memory and are sent to the GPU in every pass.
+    """
     if isinstance(X, ForGpu):
         X = X.X
     if hasattr(X, "tocsr"):
@@ -163,7 +171,7 @@ def gpu_rows(X: Matrix) -> GpuRows:
 
 
 def _float_type(X: Matrix) -> np.dtype:
-    """Return the type of the entries on the GPU: float32 and float64 stay as they are."""
+    """Return the type of the entries on the GPU: float32 or float64 as given."""
     if X.dtype in (np.float32, np.float64):
         return np.dtype(X.dtype)
     return np.dtype(np.float64)

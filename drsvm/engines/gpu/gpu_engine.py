@@ -1,7 +1,9 @@
 # pyright: reportMissingImports=false
-"""The GPU engine: rows and per-sample state are on a GPU, and each pass is a product, a kernel and a sum.
+"""The GPU engine: rows and the state of the samples are on a GPU.
 
-The Newton matrix is formed and factorised there too or, with many features, only
+Each pass has three parts: a product of the rows with a direction, a kernel that does
+the arithmetic of every sample, and sums of rows with the coefficients that the kernel
+wrote. The Newton matrix is formed and factorised there too or, with many features, only
 multiplied by. The sequence of an iteration is that of the protocol
 (`engines/engine.py`).
 """
@@ -145,10 +147,11 @@ class GpuEngine(Engine):
             coefficients,
             sums,
         )
-        *changes, correction_lam, targeted_lam = sums.sum(axis=0).tolist()
+        totals = sums.sum(axis=0).tolist()
+        slack, multiplier, both, correction_lam, targeted_lam = totals
         correction, targeted = self._collect(coefficients)
         return rates, Prediction(
-            *changes, correction, correction_lam, targeted, targeted_lam
+            slack, multiplier, both, correction, correction_lam, targeted, targeted_lam
         )
 
     def longest_steps(self, direction, lam_change, target) -> Rates:
@@ -180,7 +183,7 @@ class GpuEngine(Engine):
 
 
 class GpuFactorised(Factorised):
-    """A matrix, of which the upper triangle is given, and its Cholesky factorisation."""
+    """A matrix, given by its upper triangle, and its Cholesky factorisation."""
 
     most_refinements = 4
 

@@ -1,5 +1,8 @@
 # pyright: reportMissingImports=false
-"""Rows on a GPU: products, sums and Gram matrices, in double precision, and functions of a kernel."""
+"""Rows on a GPU: dense and sparse matrices, and functions of a kernel.
+
+Rows in single precision are multiplied and added up in double precision.
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -211,7 +214,10 @@ class DenseGpuRows(GpuRows):
 
 
 def _row_norms(entries: tuple, shape, dtype, p: float, factors, out) -> None:
-    """Write the p-norms of rows, whose entries are multiplied by factors of the features."""
+    """Write the p-norms of rows; their entries are multiplied by factors, if any.
+
+    `entries` are the arrays of a CSR matrix; dense rows have no indices and starts.
+    """
     n, d = shape
     code = 0 if p == np.inf else int(p)
     factors = 0 if factors is None else on_device(factors)
@@ -220,13 +226,16 @@ def _row_norms(entries: tuple, shape, dtype, p: float, factors, out) -> None:
 
 
 def _entries(X: Matrix) -> tuple[Vector, Vector, Vector]:
-    """Return entries, indices and starts of a compressed matrix, with the types that the kernels take."""
+    """Return the arrays of a CSR or CSC matrix, with the types that kernels take."""
     indices = X.indices.astype(np.int32, copy=False)
     return X.data, indices, X.indptr.astype(np.int64, copy=False)
 
 
 class ColumnParts(NamedTuple):
-    """Parts of a matrix by columns: the entries begin … end − 1 belong to the columns first … last − 1."""
+    """Parts of the entries of a CSC matrix, one for each block of threads.
+
+    The entries begin … end − 1 belong to the columns first … last − 1.
+    """
 
     first: Vector
     last: Vector
@@ -237,7 +246,11 @@ class ColumnParts(NamedTuple):
     def of(
         cls, starts: np.ndarray, most_entries: int, most_columns: int
     ) -> "ColumnParts":
-        """Cut the entries of every column, or of several columns together, into parts."""
+        """Return parts with at most a given number of entries, and of columns.
+
+        `starts` are where the columns begin. Groups of `most_columns` columns are cut
+        into pieces of `most_entries` entries.
+        """
         n_columns = len(starts) - 1
         columns = np.append(np.arange(0, n_columns, most_columns), n_columns)
         starts = starts[columns]
@@ -256,7 +269,7 @@ class ColumnParts(NamedTuple):
 
 
 class SparseGpuRows(GpuRows):
-    """A CSR matrix on the GPU, with a copy of it by columns for sums and Gram matrices."""
+    """A CSR matrix on the GPU, and a copy by columns for sums and Gram matrices."""
 
     is_sparse = True
 
@@ -270,7 +283,7 @@ class SparseGpuRows(GpuRows):
 
     @cached_property
     def places(self) -> Vector:
-        """For every entry by columns, its place among those of its row, which are sorted."""
+        """For every entry of the copy by columns, its place among those of its row."""
         _, rows, _ = self.columns
         _, _, starts = self.entries
         # A matrix of the entries' numbers is sorted by columns.
@@ -284,7 +297,10 @@ class SparseGpuRows(GpuRows):
 
     @cached_property
     def parts_of_gram(self) -> ColumnParts:
-        """Parts whose rows of a Gram matrix fit into shared memory, several for each multiprocessor."""
+        """Parts for a Gram matrix, several for each multiprocessor.
+
+        The rows of the Gram matrix that belong to a part fit into shared memory.
+        """
         at_once = GRAM_PARTS * cupy().cuda.Device().attributes["MultiProcessorCount"]
         d = self.shape[1]
         most = max(ENTRIES_OF_SUM, self.stored // at_once)

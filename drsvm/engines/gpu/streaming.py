@@ -1,4 +1,4 @@
-"""Rows that do not fit onto the GPU: they stay in main memory and cross block by block in every pass."""
+"""Rows that do not fit onto the GPU: every pass sends them there block by block."""
 
 from collections.abc import Iterator
 from typing import Any

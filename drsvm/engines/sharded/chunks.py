@@ -1,4 +1,9 @@
-"""Chunks of given data: each is checked where it is, what is found is put together, and shards are made of them."""
+"""Chunks of given data: each is checked where it is, before it becomes a shard.
+
+First, a survey of every chunk says what is in it. The sum of all surveys shows whether
+the data are valid, and what the shards must know of all rows (`Units`). Then each chunk
+becomes a shard.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -188,14 +193,14 @@ class Survey:
         return masses * (self.largest_weight / largest)
 
     def units(self) -> Units:
-        """Check what only all chunks together show, and return what shards must know of it."""
+        """Check the data as a whole, and return what shards must know of all rows."""
         check_total(self.largest_weight)
         check_classes(self.classes)
         return Units(self.classes[1], self.largest_weight, float(self.masses.sum()))
 
 
 def _some(costs: np.ndarray, count: int) -> np.ndarray:
-    """Return some of the costs in ascending order, the smallest and the largest among them."""
+    """Return some costs in ascending order, the smallest and the largest among them."""
     ordered = np.sort(costs)
     if len(ordered) <= count:
         return ordered

@@ -1,4 +1,10 @@
-"""The coordinator of sharded rows sends messages to all shards, and has the log of every run."""
+"""The coordinator of sharded rows sends messages to all shards, and logs every run.
+
+The state of the samples of a run is in the shards. The log of the run, here, has all
+changes that were made to this state, so a shard that was lost, and built again from its
+rows, repeats them. What has a reply is sent at once, together with the changes that the
+shards do not know yet: this is one round.
+"""
 
 import itertools
 import math
@@ -45,7 +51,10 @@ class Coordinator(ABC):
         *arguments,
         vectors: Iterable[RemoteVector | None] = (),
     ) -> Summable:
-        """Return the sum of the values of a query, which may use vectors that runs have kept."""
+        """Return the sum over all shards of the values of a query.
+
+        `vectors` are those among its arguments that runs may have kept in the shards.
+        """
         return self.send(self.runs_of(vectors), parameters, query, arguments)
 
     def runs_of(self, vectors: Iterable[RemoteVector | None]) -> "list[Run]":
@@ -60,7 +69,10 @@ class Coordinator(ABC):
         query: Query | None = None,
         arguments=(),
     ) -> Summable:
-        """Bring runs up to date, and return the sum of the values of a query, or of the replies to the last change."""
+        """Bring runs up to date in all shards, and return the sum of the replies.
+
+        Without a query, the replies are those to the last change.
+        """
         self.n_rounds += 1
         updates = tuple(run.changes_since(run.known) for run in runs)
         try:
@@ -100,7 +112,10 @@ class Coordinator(ABC):
 
 
 class WorkerChannel(ABC):
-    """Messages to single workers, and their replies in the order in which they arrive: the slowest delays no other."""
+    """Messages to single workers, and their replies in the order in which they arrive.
+
+    The slowest worker delays no other.
+    """
 
     groups: list[Group]  # they change when a worker is lost
     waiting: dict[Group, Message]  # those that have no reply yet
@@ -111,13 +126,17 @@ class WorkerChannel(ABC):
 
     @abstractmethod
     def receive(self, seconds: float = math.inf) -> tuple[Group, Summable]:
-        """Return the group that replies next, a lost one once it is back, and its reply.
+        """Return the group that replies next, and its reply.
 
-        The reply is None if none comes in time.
+        The reply is None if none comes in time. A group that was lost replies once it
+        is built again.
         """
 
     def round(self, message: Message) -> Summable:
-        """Return the sum of the replies of all groups, added in a fixed order: sums can be repeated."""
+        """Return the sum of the replies of all groups.
+
+        They are added in a fixed order, so that sums can be repeated.
+        """
         for group in self.groups:
             self.send(group, message)
         replies = {}
@@ -174,7 +193,7 @@ class Run:
         return self.coordinator.send([self], self.parameters)
 
     def query(self, query: Query, *arguments) -> Summable:
-        """Return the sum of the values of a query, which takes the name of the run first."""
+        """Return the sum of the values of a query, which takes the run's name first."""
         self._drop_free_slots()
         arguments = (self.name, *arguments)
         return self.coordinator.send([self], self.parameters, query, arguments)
@@ -192,7 +211,10 @@ class Run:
         return Kept(self.name, number, HINGE, slot), Kept(self.name, number, FLIP, slot)
 
     def message(self, query: Query, *arguments, next_arguments=None) -> Message:
-        """Return a message with a query for a single group of shards, which may have been lost and know nothing."""
+        """Return a message with a query for a single group of shards.
+
+        It has the whole log, as the group may have been lost.
+        """
         self._drop_free_slots()
         updates = (self.changes_since(self.base),)
         arguments = (self.name, *arguments)
@@ -206,7 +228,10 @@ class Run:
         self.known = self.base + len(self.log)
 
     def changes_since(self, first: int) -> Update:
-        """Return the changes from a given one on: the shards may not know those from `known` on."""
+        """Return the changes from number `first` on.
+
+        All shards have been sent those before `known`.
+        """
         changes = tuple(self.log[first - self.base :])
         return Update(self.name, self.parameters, self.base, first, changes)
 

@@ -1,4 +1,4 @@
-"""Quantiles of weighted numbers of all rows, from histograms: the numbers are not fetched.
+"""Exact quantiles of weighted numbers, one per row, from histograms of the shards.
 
 Numbers are sorted into bins. The bin in which a sum over the first numbers exceeds a
 goal is sorted into bins again, and so on, until few distinct numbers are left: these
@@ -68,7 +68,11 @@ Path = tuple[tuple[Bins, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Sums of mass and of mass · number: before the bin at the end of a path, and in the bins inside it."""
+    """Sums of mass and of mass · number, at the end of a path of finer and finer bins.
+
+    These are the sums over all numbers before the last bin of the path, and over those
+    in each of the bins inside it.
+    """
 
     before: np.ndarray  # (2,)
     bins: np.ndarray  # (2, N_BINS)
@@ -111,7 +115,25 @@ def crossing(
     goal: float,
     which: int,
 ) -> tuple[float, float, float]:
-    """Return the number at which the sum of masses, or of moments, exceeds a goal, and both sums before that number."""
+    """Return the number at which a sum over the first numbers exceeds a goal.
+
+    Parameters
+    ----------
+    histogram_of : callable
+        Returns the histogram of all rows for a path and the bins inside it, and
+        something else, which is ignored.
+    bins : Bins
+        The bins of the first histogram.
+    goal : float
+        What the sum must exceed.
+    which : int
+        Whether the sum is that of masses (MASS) or of mass · number (MOMENT).
+
+    Returns
+    -------
+    number, mass, moment : float
+        The number, and both sums over the numbers before it.
+    """
     path: Path = ()
     histogram, _ = histogram_of(path, bins)
     while histogram.numbers is None:

@@ -38,7 +38,10 @@ def targets(_, problem: Problem) -> Sums:
 def sums_of_multipliers(
     shard: Shard, problem: Problem, hinge_dual, flip_dual, compensated: bool
 ) -> Sums:
-    """Return the sums over the two sides of multipliers, clipped to their bounds, and the rounding errors of sums."""
+    """Return the dual sums of multipliers that are clipped to their bounds.
+
+    The last entry bounds the rounding error of the sums.
+    """
     clipped = ArrayMultipliers(
         problem, shard.values(hinge_dual), shard.values(flip_dual)
     )
@@ -50,7 +53,11 @@ def sums_of_multipliers(
 def breakpoints(
     _, problem: Problem, w, b: float, floor: float, path: Path, bins: Bins
 ) -> Sums:
-    """Return a histogram of the breakpoints above a floor, and the expected loss with free flips only."""
+    """Return a histogram of the breakpoints of the worst-case risk in λ.
+
+    Only those above a floor are in it. The second value is the expected loss if only
+    labels with flip cost 0 are flipped.
+    """
     margins = problem.margins(w, b)
     weights = problem.sample_weight
     cost = problem.flip_cost
@@ -65,7 +72,10 @@ def breakpoints(
 def costs_of_errors(
     _, problem: Problem, w, b: float, size: float, path: Path, bins: Bins
 ) -> Sums:
-    """Return a histogram of the costs of misclassification, and the mass that is misclassified at no cost."""
+    """Return a histogram of the costs of turning a correct prediction into a wrong one.
+
+    The second value is the mass of the rows that are misclassified at no cost.
+    """
     margins = problem.margins(w, b)
     weights = problem.sample_weight
     costs = costs_of_misclassification(margins, size, problem.flip_cost)
@@ -80,7 +90,7 @@ def rows_at_a_stride(_, problem: Problem, stride: int) -> Joined:
 
 
 def sizes_of_classes(shard: Shard, problem: Problem) -> Joined:
-    """Return the number of the shard, and how many of its rows are negative and positive."""
+    """Return the shard's number, and its numbers of negative and of positive rows."""
     counts = [np.count_nonzero(problem.signs == sign) for sign in (-1.0, 1.0)]
     return Joined(np.array([value]) for value in (shard.number, *counts))
 
@@ -108,7 +118,7 @@ def of_engine(shard: Shard, _, run: str, name: str, *arguments) -> Summable:
 
 
 def values(shard: Shard, _, vector: RemoteVector) -> Joined:
-    """Return a vector with one entry per row: to be fetched from a shard, never from all shards."""
+    """Return a vector with one entry per row, for a query to a single shard."""
     for kept in vector.kept():
         if kept.slot in shard.runs[kept.run].forgotten:
             raise RowsLost(

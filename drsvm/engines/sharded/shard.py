@@ -1,4 +1,4 @@
-"""A shard of the rows with its state, wherever it is: its replies to messages can be added.
+"""A shard of the rows with its state: its replies to messages can be added.
 
 A message first brings the state of runs up to date, and then has a query. Engines of
 the rows' state, saved states and multipliers stay in the shard. The number of changes
@@ -40,7 +40,10 @@ class View:
     offset: np.ndarray | None = None
 
     def of(self, X: Matrix) -> Matrix:
-        """Return the rows as seen: dense ones are computed block by block in every pass, sparse ones are a copy."""
+        """Return the rows with these features.
+
+        Dense rows are computed block by block in every pass; sparse ones are copied.
+        """
         features = self.features
         offset = self.offset
         if sparse.issparse(X):
@@ -206,7 +209,7 @@ class ShardRun:
             self.done += 1
 
     def call(self, name: str, *arguments) -> Summable:
-        """Return the value of a method of this class or, if it has none of this name, of the engine."""
+        """Return the value of a method of this class, or else of the engine."""
         if hasattr(ShardRun, name):
             return getattr(self, name)(*arguments)
         values = getattr(self.engine, name)(*arguments)
@@ -227,7 +230,7 @@ class ShardRun:
         self.engine.center(point, lam, mu)
 
     def begin(self, engine) -> None:
-        """Let the method of a solver keep the state of the rows: an engine of its own kind."""
+        """Let a solver's own kind of engine keep the state of the rows."""
         self.engine = engine(self.problem)
 
     def keep_multipliers(self, slot: int, *options) -> None:
@@ -295,7 +298,11 @@ class Kept(RemoteVector):
 
 @dataclass(frozen=True, eq=False)
 class Clipped(RemoteVector):
-    """One of two vectors of multipliers, clipped to their bounds, with a factor for each side of the balance."""
+    """One of two vectors of multipliers, after their repair.
+
+    They are clipped to their bounds, and multiplied by a factor for each of the two
+    sides that an intercept balances.
+    """
 
     hinge: RemoteVector | None
     flip: RemoteVector | None
@@ -316,7 +323,7 @@ class Clipped(RemoteVector):
 
 
 def kept_vectors(vectors: Iterable[RemoteVector | None]) -> list[Kept]:
-    """Return the vectors in the memory of shards that some vectors are computed from."""
+    """Return the vectors in the memory of shards that others are computed from."""
     found = []
     for vector in vectors:
         if vector is not None:

@@ -52,7 +52,10 @@ class ShardedEngine(Engine):
         return self.run.keep("keep_multipliers")
 
     def _after(self, name: str, steps: tuple[float, ...]):
-        """Return values of all shards after some steps: without any, their state does not change."""
+        """Return the sum of a method's values, after steps if there are any.
+
+        Without steps the state does not change, so nothing is logged.
+        """
         if steps:
             return self.run.ask(name, *steps)
         return self.run.query(queries.of_engine, name)

@@ -1,4 +1,4 @@
-"""Rows in shards: everything that depends on all rows is the sum of its values for the shards."""
+"""Rows in shards: what depends on all rows is the sum of its values for the shards."""
 
 import math
 import pickle
@@ -42,14 +42,17 @@ from drsvm.utils.annotations import Costs
 
 
 class RemoteCounts(NamedTuple):
-    """How many rows each row counts for in the automatic radius: as many as its given weight w."""
+    """How many rows each row counts for in the automatic radius: its given weight.
 
-    # With weights w f² where the rows are: if a row has the weight w f, its gradient
-    # has such a variance
-    problem: Problem
-    # The variance of the gradient of a row, divided by its weight in that problem
-    scale: float
-    total: float
+    A row with the given weight w, whose class has the factor f, has the weight
+    w f / Σ w f in a problem. As it represents w rows, the variance of its gradient is
+    that weight squared, divided by w, which is w f² / (Σ w f)². These numbers are where
+    the rows are: as the weights of a problem, up to a factor.
+    """
+
+    problem: Problem  # with the weights w f² / Σ w f²
+    scale: float  # Σ w f² / (Σ w f)²
+    total: float  # Σ w
 
     def sum(self) -> float:
         return self.total
@@ -91,7 +94,10 @@ class ShardedRows(Rows):
         self.shape = (survey.n_rows, n_features)
 
     def attributes(self, flip_cost: Costs | None) -> Attributes:
-        """Return the attributes of a problem that depend on its data: some of the costs if every row has its own."""
+        """Return the attributes of a problem that depend on its data.
+
+        If every row has its own flip cost, `flip_cost` has only some of them.
+        """
         survey = self.survey
         costs = survey.costs
         if costs is None:
@@ -112,9 +118,12 @@ class ShardedRows(Rows):
 
     def shard_parameters(self, given: SumParameters) -> ShardParameters:
         """Return what the shards must know of the parameters."""
-        if np.ndim(given.flip_cost):
-            given = given._replace(flip_cost=None)
-        return ShardParameters(*given, self.view)
+        flip_cost = given.flip_cost
+        if isinstance(flip_cost, np.ndarray):
+            flip_cost = None
+        return ShardParameters(
+            given.radius, flip_cost, given.norm, given.fit_intercept, self.view
+        )
 
     def query(
         self, given: SumParameters, function, *arguments, once: bool = False
@@ -131,7 +140,10 @@ class ShardedRows(Rows):
         )
 
     def _ask_once(self, given: SumParameters, query: Query, *arguments) -> Summable:
-        """Return the value of a query that depends on the rows, the view and the norm only: it is kept."""
+        """Return the value of a query, which is sent once only and then kept.
+
+        It depends on the rows, the view and the norm only.
+        """
         own_costs = np.ndim(given.flip_cost) > 0
         key = pickle.dumps((query, self.view.name, given.norm.p, own_costs, arguments))
         if key not in self.known:
@@ -146,7 +158,7 @@ class ShardedRows(Rows):
     # --- other rows ---
 
     def shifted(self, offset):
-        """Return x − offset for every row: dense rows are shifted in every pass, sparse ones are copied."""
+        """Return x − offset for every row (see `View.of`)."""
         if self.view.offset is not None:
             offset = self.view.offset + offset
         return self.seen(View(uuid.uuid4().hex, self.view.features, offset))
@@ -169,7 +181,7 @@ class ShardedRows(Rows):
         return {"flip_cost": check_flip_cost(flip_cost)}
 
     def counted(self, counts: RemoteCounts) -> tuple[Problem, float]:
-        """Return a problem with counts as weights, and the factor of their variances."""
+        """Return a problem for variances of gradients, and its scale (RemoteCounts)."""
         if not isinstance(counts, RemoteCounts):
             raise TypeError(
                 f"counts of rows that are {self.place} are not supported: "
@@ -198,7 +210,10 @@ class ShardedRows(Rows):
     def _worst_case_errors(
         self, given: SumParameters, w, b: float, size: float, radii
     ) -> np.ndarray:
-        """Return the worst-case error for every radius: the cheapest rows are turned until the radius is spent."""
+        """Return the worst-case error for every radius.
+
+        The adversary turns the cheapest rows until the radius is spent.
+        """
 
         @cache
         def histograms(path, bins):
