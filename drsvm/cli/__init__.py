@@ -26,11 +26,19 @@ from drsvm.utils.writing import ends_soon
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    Exit codes are 0: done, 1: tolerance not reached, 2: bad input, 130: interrupted.
+    The exit codes are 0: done, 1: tolerance not reached, 2: bad input, 3: tolerance
+    reached for limited weights only, 4: rows have moved, 130: interrupted.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        The words after ``drsvm``; by default those of this process.
     """
     try:
         from drsvm.cli.app import app
 
+        # A process that only runs a command ignores Ctrl-C once its files are written
+        # (see `write_files`); one that calls this function goes on afterwards.
         ends_soon.set(arguments is None)
         app(args=arguments, prog_name="drsvm")
     except ImportError as error:

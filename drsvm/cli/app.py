@@ -94,6 +94,7 @@ Version = Annotated[
 ]
 
 
+# Options of drsvm itself, in front of the name of a command
 @app.callback()
 def _common(version: Version = False) -> None:
     pass

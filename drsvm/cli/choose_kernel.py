@@ -57,7 +57,8 @@ def choose_kernel(
     # Ranks do not depend on the threshold: there is no need to place it.
     given = {**settings, "threshold": "optimum", "max_time": limit}
     trial = screen.whole("trying a kernel")
-    # The warnings of the classifier that is taken follow.
+    # Warnings are left to the classifier that is taken, which is fitted afterwards. The
+    # fits of the linear classifier count as a tenth of the trial.
     with trial as report_progress, warnings.catch_warnings(action="ignore"):
         linear = _ranked(
             replace(kernel, kernel="linear"),
@@ -80,7 +81,8 @@ def choose_kernel(
     if limit.over:
         reason = "there is no time to try a kernel; allow more with --max-time"
         return _chosen("linear", reason)
-    return _compared(linear, rbf, drawn[1])
+    _, codes, _ = drawn
+    return _compared(linear, rbf, codes)
 
 
 def _obstacle(kernel: KernelChoice, parts: TrainTestRows, X: Matrix) -> str | None:

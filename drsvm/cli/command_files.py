@@ -43,10 +43,11 @@ def name_of(file: Path) -> str:
 def read_from(
     file: Path, options: ReadOptions, schema: Schema | None = None
 ) -> Dataset:
-    """Read a data file, or standard input (-) or a pipe, like another file if wanted.
+    """Read a data file, standard input (-) or a pipe.
 
-    `schema` is that of the other file.
+    With the `schema` of another file, it is read in the same way as that file.
     """
+    # Also a file that does not exist: the reader says so.
     if file != STANDARD and (not file.exists() or file.is_file() or file.is_dir()):
         return _read(file, options, schema)
     if file == STANDARD:
@@ -163,7 +164,7 @@ def save_table_and_plot(
     return {"plot": plot, "csv": table}
 
 
-def csv_text(columns: dict[str, Any]) -> str:
+def csv_text(columns: Columns) -> str:
     """Return columns as the text of a CSV file, numbers with all digits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

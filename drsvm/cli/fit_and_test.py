@@ -79,7 +79,7 @@ class PreparedFold(NamedTuple):
     def rows(self, X: Matrix) -> tuple[Matrix, Matrix]:
         """Return the features of training and test rows.
 
-        The preparation is fitted anew to the former, so that they know nothing of the
+        The preparation is fitted again to the former, so that they know nothing of the
         latter. Only levels have the columns that they have among all rows.
         """
         if not self.steps:
@@ -141,10 +141,14 @@ class Fitted(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """The classifier of all rows, and the one that was tested on held-out rows.
+    """The classifiers of one run of ``drsvm fit``.
 
-    `figures` are those of a search or of the choice of the kernel. `others` were
-    tested, too: they find more rows of a rare class.
+    Attributes
+    ----------
+    model : the classifier of all rows
+    tested : the one that was tested on held-out rows; None if there are none
+    figures : those of a search, or of the choice of the kernel
+    others : tested, too: with other settings, which find more rows of a rare class
     """
 
     model: Fitted
@@ -169,9 +173,15 @@ class Trained(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What ``fit`` has to do.
+    """What ``fit`` has to do, and how it is done.
 
-    That is settings, all rows, and the same with some held out for a test, if any.
+    Attributes
+    ----------
+    settings : parameters of the classifier, by name
+    standardise : whether numbers are clipped and standardised
+    whole : all rows, with those of a test file if there is one
+    held : the same rows with some held out for a test; None without such rows
+    screen : where notes and progress go
     """
 
     settings: Settings
@@ -181,11 +191,11 @@ class Training:
     screen: Screen
 
     @property
-    def rows(self) -> TrainTestRows:
-        """The rows by which anything is chosen: those of a test choose nothing."""
+    def selection(self) -> TrainTestRows:
+        """The rows for model selection: those of the test choose nothing."""
         return self.held or self.whole
 
-    # The clock starts when it is first read, so that reading the file is not counted.
+    # The clock starts when this is first read, so that reading the file is not counted.
     @cached_property
     def time(self) -> TimeLimit:
         return TimeLimit.of(self.settings["max_time"])
@@ -195,7 +205,7 @@ class Training:
         return prepare(self.whole, standardise=self.standardise)
 
     @cached_property
-    def prepared_rows(self) -> Prepared:
+    def prepared_selection(self) -> Prepared:
         if self.held is None:
             return self.prepared_whole
         return prepare(self.held, standardise=self.standardise)
@@ -208,8 +218,8 @@ class Training:
             choice = choose_kernel(
                 kernel,
                 self.settings,
-                self.rows,
-                self.prepared_rows.X,
+                self.selection,
+                self.prepared_selection.X,
                 self.time,
                 self.screen,
             )
@@ -237,16 +247,16 @@ class Training:
         """Cross-validate, then train on all rows with what was chosen."""
         given: Settings = {"cv": folds, "calibration": "sigmoid"}
         for name, value in self.settings.items():
-            # Flip costs by class are given by row.
+            # Flip costs by class are given by row (see `_given_by_row`).
             is_by_class = name == "flip_cost" and isinstance(value, dict)
             # None is a default, but not of the class weights.
             if is_by_class or (value is None and name != "class_weight"):
                 continue
             given[SEVERAL.get(name, name)] = value
-        searching = self.screen.progress(f"{len(self.rows.y):,} rows")
+        searching = self.screen.progress(f"{len(self.selection.y):,} rows")
         with searching, self.screen.warnings_as_notes():
             estimator = PreparedSearch(**given)
-            found = self._fitted(estimator, self.rows, self.prepared_rows)
+            found = self._fitted(estimator, self.selection, self.prepared_selection)
             search = found.classifier
             # The refit had a share of the time; the model that is saved says what was
             # asked for.
@@ -255,7 +265,7 @@ class Training:
             figures = {
                 "score": search.best_score_,
                 "candidates": len(search.cv_results_["params"]),
-                "rows": len(self.rows.y),
+                "rows": len(self.selection.y),
             }
             if self.held is None:
                 return Trained(best, None, figures)
@@ -279,9 +289,10 @@ class Training:
         return Fitted(model.set_params(max_time=estimator.max_time), prepared, parts)
 
     def _given_by_row(self, estimator: Classifier, parts: TrainTestRows) -> Settings:
-        """Return flip costs by row, of verified labels or if only rows can have them.
+        """Return the flip costs as a parameter of ``fit``, one per row, where needed.
 
-        A cross-validation takes no flip costs by class.
+        That is if some labels were verified, or if the user gave flip costs by class
+        and the estimator, a cross-validation, takes none.
         """
         costs = self.settings.get("flip_cost", np.inf)
         takes_classes = isinstance(getattr(estimator, "flip_cost", None), dict)
@@ -294,16 +305,16 @@ class Training:
         return {"flip_cost": costs}
 
     def _for_test(self, estimator: Classifier) -> Fitted:
-        """Return a classifier that is not saved.
+        """Return a classifier of the rows that are not held out, which is not saved.
 
         Its warnings are not shown, since those of the saved one are.
         """
         # Calibration takes fits on folds, and a test looks at no probabilities.
         estimator = clone(estimator).set_params(calibration=None)
-        if len(self.rows.y) >= TEST_TOL_ROWS:
+        if len(self.selection.y) >= TEST_TOL_ROWS:
             estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
         with warnings.catch_warnings(action="ignore"):
-            return self._fitted(estimator, self.rows, self.prepared_rows)
+            return self._fitted(estimator, self.selection, self.prepared_selection)
 
     def _others(
         self, estimator: Classifier, figures: Payload | None
@@ -312,7 +323,7 @@ class Training:
 
         None of them if a setting was given for that.
         """
-        if figures is None or self.rows.on_disk:
+        if figures is None or self.selection.on_disk:
             return {}
         others = {}
         for one in worth_trying(figures, estimator):
@@ -342,7 +353,8 @@ def save(trained: Trained, path: Path, payload: Payload) -> None:
 def _audit(trained: Trained, saved: Pipeline) -> Audit | None:
     """Return what the classifier that was tested sees of some of its test rows.
 
-    None without a test.
+    ``drsvm drift`` and ``drsvm predict`` compare new rows with them. None without a
+    test.
     """
     fitted = trained.tested or trained.model
     parts = fitted.parts

@@ -14,8 +14,15 @@ from drsvm.cli.fit_and_test import Fitted, Trained
 from drsvm.cli.screen import Payload, exit_code
 from drsvm.problem.result import Result
 from drsvm.report.column_importances import column_importances
-from drsvm.report.inputs import certificate_of, results_of
-from drsvm.report.verdict import finds, important, is_guess, is_negligible, missed_class
+from drsvm.report.inputs import certificate_of, chosen_value, results_of
+from drsvm.report.verdict import (
+    finds,
+    important,
+    is_guess,
+    is_negligible,
+    missed_class,
+    share_of_flips,
+)
 
 NOISE = (
     "decision values differ by less than the accuracy of the solution; ranks, ROC AUC "
@@ -93,9 +100,8 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
 
 def _parameters(classifier, standardise: bool) -> Payload:
     parameters = {
-        # With the values that were chosen, if they were automatic
-        "radius": getattr(classifier, "radius_", classifier.radius),
-        "l2": getattr(classifier, "l2_", classifier.l2),
+        "radius": chosen_value(classifier, "radius"),
+        "l2": chosen_value(classifier, "l2"),
         # A kernel has no norm: shifts are measured by their length.
         "norm": getattr(classifier, "norm", 2.0),
         "kernel": getattr(classifier, "kernel", "linear"),
@@ -162,7 +168,7 @@ def summary_lines(payload: Payload) -> list[Text]:
         lines["costs"] = _cost_line(costs, payload["test"])
     proofs = [proof_line(payload, one) for one in payload["certificates"]]
     lines["proof"] = "\n".join(proofs)
-    lines |= _figures(payload)
+    lines |= _score_lines(payload)
     verdict = _verdict(payload["test"], payload["alternatives"])
     lines |= verdict
     # The features that a guess rests on mean nothing.
@@ -221,8 +227,7 @@ def _adversary_line(payload: Payload) -> str:
     elif math.isinf(cost):
         line += "; all labels are trusted"
     else:
-        # The budget of the adversary is the radius: that buys so many flips.
-        share = 1.0 if cost == 0 else min(1.0, radius / cost)
+        share = share_of_flips(radius, cost)
         line += f", or flip up to {share:.1%} of the labels (flip cost {cost:g}), or a "
         line += "mix of both"
 
@@ -279,7 +284,8 @@ def proof_line(payload: Payload, certificate: Payload) -> str:
     )
 
 
-def _figures(payload: Payload) -> dict[str, str]:
+def _score_lines(payload: Payload) -> dict[str, str]:
+    """Return how well the classifier does on the test rows and the training rows."""
     tested = payload["test"]
     held_out = payload["held_out"]
     train = payload["train"]

@@ -101,8 +101,8 @@ def labels(
 
     settings = by_label(settings, parts.y, screen)
     if max_time is not None:
-        # The folds are fitted all at once, or one by one if that takes too long, and
-        # then all rows.
+        # A share for each fit that there may be: of all folds at once, of each fold if
+        # that takes too long, and of all rows.
         settings["max_time"] = max_time / (folds + 2)
     issues, shape = judged(
         parts,
@@ -118,7 +118,7 @@ def labels(
     files = save_table_and_plot(csv, plot, columns_of(parts, issues), draw)
     # Only the worst are printed; --csv has all rows.
     first = issues.ranking[:top]
-    worst = {"row": parts.rows[first] + 1}
+    worst = {"row": parts.row_numbers[first]}
     for name in parts.data.schema.id:
         worst[name] = parts.ids[name][first]
     for name in SHOWN:

@@ -58,10 +58,10 @@ def judged(
 
 def columns_of(parts: TrainTestRows, issues: LabelIssues) -> Columns:
     """Return the columns of the file, and what is found about every row."""
-    rank = np.empty(len(parts.rows), dtype=int)
+    rank = np.empty(len(parts.y), dtype=int)
     rank[issues.ranking] = np.arange(1, len(rank) + 1)
     columns = dict(parts.ids)
-    found = {"row": parts.rows + 1, "rank": rank, **issues.to_dict()}
+    found = {"row": parts.row_numbers, "rank": rank, **issues.to_dict()}
     for name, values in found.items():
         columns[f"drsvm_{name}" if name in parts.ids else name] = values
     return columns

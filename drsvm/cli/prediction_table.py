@@ -106,6 +106,7 @@ class Predictions:
         n_columns = 1 if self.decisions.ndim == 1 else self.decisions.shape[1]
         if self.data.shape[0] < 2 or len(known) != n_columns:
             return
+        # Two classes have one certificate, for the second of them; more have one each.
         classes = self.classes[-len(known) :].astype(str)
         constant = classes[are_noise(self.decisions, known)]
         if len(constant) == 0:

@@ -100,13 +100,13 @@ def report(
     formats = format or []
     for name in formats:
         opt.check_choice("--format", name, (*WRITTEN, *READ))
-    written, output = _format_and_file(_one_of(formats, WRITTEN), output)
+    written, output = _format_and_file(_first_of(formats, WRITTEN), output)
     check_outputs([output], [file, test])
     split = Split(test_size, test, seed)
     kernel_chosen = kernel_choice(given)
     settings = classifier_settings(given)
     settings["random_state"] = seed
-    read = {**given, "format": _one_of(formats, READ)}
+    read = {**given, "format": _first_of(formats, READ)}
     options = read_options(read, mentioned=mentioned_columns(given), name_rows=True)
     whole = load_rows(file, options, screen, test)
     # One of several classes is shown against the rest.
@@ -122,7 +122,7 @@ def report(
     # Not before: these imports take long, and input errors should come quickly.
     from drsvm.cli.report_on_file import report_on_file, source_of
 
-    report = report_on_file(
+    page = report_on_file(
         parts,
         settings,
         standardise,
@@ -132,20 +132,20 @@ def report(
         positive=shown,
         screen=screen,
     )
-    report.save(output, written)
-    code = exit_code(report.summary["certificates"])
+    page.save(output, written)
+    code = exit_code(page.summary["certificates"])
     payload = {
         "command": "report",
         "file": file,
         "output": output,
         "proven": code == 0,
-        "summary": report.summary,
+        "summary": page.summary,
     }
-    screen.finish(payload, _text(report.summary, output))
+    screen.finish(payload, _text(page.summary, output))
     return code
 
 
-def _one_of(formats: list[str], kinds: tuple[str, ...]) -> str | None:
+def _first_of(formats: list[str], kinds: tuple[str, ...]) -> str | None:
     """Return the first format of a kind, if there is one."""
     for name in formats:
         if name in kinds:

@@ -30,7 +30,8 @@ from drsvm.utils.clock import TimeLimit
 # Longer texts are no names of rows.
 MAX_NAME = 40
 # The next command reads the file with the same options, and may have the same settings
-# of the classifier, which are all other options but these.
+# of the classifier, which are all other options but these. `format` may be that of the
+# file or that of the report: it is not repeated as it was typed.
 READING = {field.name for field in fields(ReadOptions)} - {"format"}
 NOT_REPEATED = (
     "file",
@@ -71,7 +72,7 @@ def report_on_file(
         kernel = replace(kernel, kernel=choice["kernel"])
         source = replace(source, choice=choice)
     if time.limited:
-        # The trial is part of the time.
+        # What the trial of the kernel took is part of the time.
         settings = {**settings, "max_time": max(time.left(), 1e-3)}
     # What was noted about the file so far stands in the report, too.
     source = replace(source, notes=list(screen.notes))
@@ -90,7 +91,7 @@ def _given(
     if names is None:
         indices = indices_of_features(parts.data.schema)
         names = [f"feature {index}" for index in indices]
-    row_names = [str(row + 1) for row in parts.rows.tolist()]
+    row_names = list(map(str, parts.row_numbers.tolist()))
     row_note = (
         "Rows are numbered like the rows of the file, from 1, not counting the header."
     )

@@ -243,9 +243,12 @@ def corrected_command(
 
 
 def _replaced(words: list[str], option: str, old: str, new: str) -> list[str]:
-    """Return words with a new value of an option, or without the old one."""
+    """Return words with a new value of an option, or without the old one.
+
+    The option is added if it was not given, unless the new value is empty.
+    """
     changed: list[str] = []
-    is_there = False
+    found = False
     waiting = iter(words)
     for word in waiting:
         name, equals, value = word.partition("=")
@@ -255,13 +258,17 @@ def _replaced(words: list[str], option: str, old: str, new: str) -> list[str]:
         if not equals:
             # --option value, otherwise --option=value
             value = next(waiting, "")
-        is_there = is_there or not equals or value == old
         # A value may be a list, or a single name with a comma in it.
         entries = [value] if value == old else value.split(",")
-        kept = [new if entry.strip() == old else entry for entry in entries]
-        kept = [entry for entry in kept if entry]
+        kept = []
+        for entry in entries:
+            if entry.strip() == old:
+                found = True
+                entry = new
+            if entry:
+                kept.append(entry)
         if kept:
             changed += [option, ",".join(kept)]
-    if is_there or not new:
+    if found or not new:
         return changed
     return [*changed, option, new]

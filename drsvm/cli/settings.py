@@ -29,7 +29,7 @@ FOR_WEIGHTS = {
     "increasing": "it fixes the sign of a weight",
     "decreasing": "it fixes the sign of a weight",
 }
-# Their values if they are not given
+# The values of these options if they are not given; of the others they are empty.
 DEFAULTS = {"norm": "2", "solver": "auto"}
 
 
@@ -89,6 +89,7 @@ def _flip_cost(texts: Sequence[str]) -> float | dict[str, float]:
         if len(texts) == 1 and "=" not in texts[0]:
             return float(texts[0])
         costs = _by_class(texts)
+        # Every number has the name of its class.
         if all(costs):
             return costs
     shown = " ".join(f"--flip-cost {text}" for text in texts)
@@ -112,7 +113,7 @@ def costs_of_classes(text: str, n_classes: int = 2) -> dict[str, float]:
 
 
 def _by_class(entries: Sequence[str]) -> dict[str, float]:
-    """Return numbers by class, from CLASS=NUMBER; without =, the class is empty."""
+    """Return numbers by class, from CLASS=NUMBER; without =, the name is empty."""
     numbers = {}
     for entry in entries:
         name, _, number = entry.rpartition("=")
@@ -128,7 +129,7 @@ class KernelChoice:
     ----------
     kernel : {"linear", "rbf", "auto"}
     gamma : its coefficient, None for the default
-    linear_option : an option that asks for a linear classifier, if the kernel is auto
+    linear_option : a given option that only a linear classifier has, if there is one
     """
 
     kernel: str
@@ -146,7 +147,7 @@ class KernelChoice:
         taken = {"kernel": self.kernel, **settings, "gamma": self.gamma}
         for name in ("norm", "solver"):
             taken.pop(name, None)
-        # The defaults of these are not None.
+        # None stands for the default here, but is no value of these parameters.
         for name in ("tol", "gamma"):
             if taken[name] is None:
                 del taken[name]
@@ -157,22 +158,23 @@ def kernel_choice(given: Given) -> KernelChoice:
     """Return the kernel, or raise an error if options do not go together."""
     kernel = given["kernel"]
     gamma = given["gamma"]
-    parameters = []
+    # Given parameters that only a linear classifier has
+    linear_only = []
     for name in FOR_WEIGHTS:
         if given.get(name) and given[name] != DEFAULTS.get(name):
-            parameters.append(name)
-    if kernel == "rbf" and parameters:
-        reason = FOR_WEIGHTS[parameters[0]]
+            linear_only.append(name)
+    if kernel == "rbf" and linear_only:
+        reason = FOR_WEIGHTS[linear_only[0]]
         raise ValueError(
-            f"{option_of(parameters[0])} does not go with --kernel rbf, because "
+            f"{option_of(linear_only[0])} does not go with --kernel rbf, because "
             f"{reason}: omit it, or use --kernel linear."
         )
     # A radius is a shift of the features, not of their images in the feature space of
     # a kernel: whoever gives one wants a linear classifier.
     if kernel == "auto" and given["radius"] not in (None, "auto"):
-        parameters.append("radius")
-    is_linear = kernel == "linear" or (kernel == "auto" and parameters)
+        linear_only.append("radius")
+    is_linear = kernel == "linear" or (kernel == "auto" and linear_only)
     if gamma is not None and is_linear:
         raise ValueError("--gamma is the coefficient of a kernel: add --kernel rbf.")
-    option = option_of(parameters[0]) if parameters else None
+    option = option_of(linear_only[0]) if linear_only else None
     return KernelChoice(kernel, gamma, option)

@@ -50,7 +50,11 @@ class Split:
 class Prepared:
     """Training and test rows as features, and the fitted preparation.
 
-    `X_test` may be None, and so may `features`, if they have no names.
+    Attributes
+    ----------
+    X, X_test : the features of the rows; without test rows, the latter is None
+    steps : the fitted steps of a pipeline that made them
+    features : name, column and kind of each feature; None if they have no names
     """
 
     X: Matrix
@@ -98,6 +102,7 @@ class TrainTestRows:
     data: Dataset
     X: Table | Matrix
     y: np.ndarray
+    # All of them by default. A slice cannot be a default itself: it has no hash.
     training: np.ndarray | slice = field(default_factory=partial(slice, None))
     X_test: Table | Matrix = None
     y_test: np.ndarray | None = None
@@ -110,9 +115,9 @@ class TrainTestRows:
         return self.preparation is not None
 
     @property
-    def rows(self) -> np.ndarray:
-        """The numbers of the training rows in the file, from 0."""
-        return self.data.rows[self.training]
+    def row_numbers(self) -> np.ndarray:
+        """The numbers of the training rows in the file, from 1."""
+        return self.data.rows[self.training] + 1
 
     @property
     def verified(self) -> np.ndarray | None:
@@ -289,7 +294,8 @@ def about_clipped(prepared: Prepared, parts: TrainTestRows) -> list[str]:
 def costs_and_signs(parts: TrainTestRows, prepared: Prepared) -> Settings:
     """Return ``feature_cost`` and ``monotonic_cst``, one entry per feature.
 
-    A text column has several features.
+    They say what the options --trust-column, --increasing and --decreasing say about
+    columns, of which those of text have several features.
     """
     if not parts.data.mentioned or prepared.features is None:
         return {}
@@ -302,15 +308,15 @@ def costs_and_signs(parts: TrainTestRows, prepared: Prepared) -> Settings:
         if role == "trust_column":
             costs[columns == name] = np.inf
             continue
+        # Positive weights favour the second class, which need not be the positive one.
         sign = parts.side if role == "increasing" else -parts.side
-        # What favours the positive class counts against the other one.
         features = (columns == name) & is_value
         if (signs[features] == -sign).any():
             raise ValueError(
                 f"{name}: a column cannot be both --increasing and --decreasing."
             )
         signs[features] = sign
-    # Without an entry, the fit need not look at it.
+    # A parameter that says nothing is not given: the fit need not look at it.
     settings: Settings = {}
     if np.isinf(costs).any():
         settings["feature_cost"] = costs

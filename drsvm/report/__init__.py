@@ -6,5 +6,5 @@ from drsvm.report.inputs import Given
 from drsvm.report.page import document, next_step, plain_words
 from drsvm.report.report import Report, make_report
 
-# These are public; the rest is for tests.
+# These are public; the other names are for tests.
 __all__ = ["Report", "make_report"]

@@ -46,7 +46,7 @@ TREES = "boosted trees"
 # How many of the rows with the largest gradients, and of the flagged labels, are named.
 LARGEST = 8
 FLAGGED = 5
-# How many features are the main_features of a decision.
+# A decision is said to rest on this many features.
 MAIN_FEATURES = 3
 # How many weights and labels to check are in the summary.
 LISTED = 20
@@ -118,12 +118,12 @@ class Analysis:
         material = self.material
         X, y, held_out = self.judged
         classes = material.classifier.classes_
-        judged = dict(self.models)
+        models = dict(self.models)
         if self.trees is not None:
-            judged[TREES] = self.trees
+            models[TREES] = self.trees
         decisions = {}
         self.comparison: dict[str, Figures] = {}
-        for name, model in judged.items():
+        for name, model in models.items():
             values = np.asarray(model.decision_function(X))
             decisions[name] = values
             self.comparison[name] = {
@@ -133,7 +133,7 @@ class Analysis:
             }
 
         # The classifier that the report is about comes first.
-        self.name = next(iter(self.models))
+        self.name = next(iter(models))
         self.own = self.comparison[self.name]
         self.decisions = decisions.pop(self.name)
         # By how much the figures of the robust classifier exceed those of each rival,
@@ -375,12 +375,18 @@ class Analysis:
         worst = self.distribution
         self.worst_case: Figures | None = None
         if worst is not None:
-            hinge_losses = (1 - worst._data.margins).clip(min=0)
+            nothing = {**self.adversary, "radius": 0.0, "flip_cost": math.inf}
+            risk = worst_case_risk(
+                self.models[self.name],
+                *self.judged[:2],
+                positive=self.positive,
+                **nothing,
+            )
             self.worst_case = {
                 "flipped_share": float(worst.mass[worst.flipped].sum()),
                 "moved_share": float(worst.mass[worst.shift > 0].sum()),
                 "largest_shift": float(worst.shift.max(initial=0.0)),
-                "risk_without_adversary": float(hinge_losses.mean()),
+                "risk_without_adversary": float(risk),
             }
 
         self.population: Figures | None = None

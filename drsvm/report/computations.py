@@ -36,6 +36,7 @@ from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.progress import ReportProgress, capture_progress, following, stage
 
+# How many radii are tried, and into how many folds the labels are judged
 N_RADII = 8
 FOLDS = 5
 # scikit-learn's defaults
@@ -92,13 +93,29 @@ def report_stage(name: str) -> Iterator[ReportProgress]:
 
 
 def analyse(model, given: Given, *, positive) -> Analysis:
-    """Fit and evaluate."""
+    """Fit the model and what it is compared with, and return the analysis of all.
+
+    Once the time limit of the model is reached, what is left is not computed.
+
+    Parameters
+    ----------
+    model : estimator or None
+        As for `make_report`.
+    given : Given
+        The data, and the names of their rows and features.
+    positive : label or None
+        The positive class, as for `make_report`.
+
+    Returns
+    -------
+    Analysis
+    """
     watch = Stopwatch()
     with report_stage("fitting"):
         material = prepare(model, given)
-        index, trained = _shown_decision(material, positive)
+        index, second = _shown_decision(material, positive)
         if positive is None:
-            positive = trained
+            positive = second
     with report_stage("fitting other classifiers"):
         name = type(material.classifier).__name__
         models = {name: material.classifier, **_rivals(material)}
@@ -116,7 +133,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
         if not material.has_kernel:
             path = _path(material, report_progress, _time_left(material, watch))
     with report_stage("finding the worst case"):
-        weights = material.row_weights(trained)
+        weights = material.row_weights(second)
         return Analysis(
             material=material,
             index=index,
@@ -133,10 +150,10 @@ def analyse(model, given: Given, *, positive) -> Analysis:
 
 
 def _shown_decision(material: Material, positive) -> tuple[int, object]:
-    """Return the number of the decision to show, and its positive class.
+    """Return the number of the decision to show, and the class that it is fitted for.
 
-    With several classes it is the decision of `positive`, or of the largest class,
-    against the rest.
+    Of two classes, that is the second one, whichever is shown as positive. With several
+    classes it is the decision of `positive`, or of the largest class, against the rest.
     """
     classes = material.classifier.classes_.tolist()
     if positive is not None and positive not in classes:

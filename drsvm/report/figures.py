@@ -30,6 +30,7 @@ VARIABLES = {
     style.INK: "--ink",
 }
 
+# Text stays text, in the font of the page, which `svg` puts in front of this one.
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
@@ -41,7 +42,9 @@ STYLE: dict[Any, Any] = {
     "axes.labelcolor": style.INK,
     "axes.edgecolor": style.INK,
 }
+# Width and height in inches: two plots are side by side on the page.
 SIZE = (5.6, 4.0)
+# The plot of the worst case has a marker for this many rows at most.
 POINTS = 350
 
 

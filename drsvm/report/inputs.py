@@ -19,7 +19,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing
 
-from drsvm.audit.model_layers import final_classifier, trained_parameters, transformed
+from drsvm.audit.model_layers import (
+    AdversaryParameters,
+    final_classifier,
+    trained_parameters,
+    transformed,
+)
 from drsvm.audit.performance import Figures
 from drsvm.defaults import one_vs_rest, prices
 from drsvm.estimators.clipped_scaler import ClippedScaler
@@ -89,7 +94,10 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Given:
-    """What the caller of a report gives besides the model: data and names."""
+    """What the caller of a report gives besides the model: data and names.
+
+    What has no comment here is described in `make_report`.
+    """
 
     X: Matrix
     y: Labels
@@ -166,13 +174,10 @@ class Material:
 
     def setting(self, name: str) -> Any:
         """Return the value of a parameter, the one chosen by the fit, if any."""
-        chosen = f"{name}_"
-        if hasattr(self.classifier, chosen):
-            return getattr(self.classifier, chosen)
-        return getattr(self.classifier, name)
+        return chosen_value(self.classifier, name)
 
     @property
-    def trained_for(self) -> Figures:
+    def trained_for(self) -> AdversaryParameters:
         """Radius, norm and costs that the model was trained for.
 
         They are in units of the features. Flip costs may be one per class.
@@ -188,7 +193,7 @@ class Material:
         # One for each class
         return float(min(cost.values()))
 
-    def adversary_of(self, labels: np.ndarray) -> Figures:
+    def adversary_of(self, labels: np.ndarray) -> AdversaryParameters:
         """Return the adversary of rows with the given labels.
 
         Flip costs are a number, or one per row.
@@ -214,6 +219,14 @@ def results_of(classifier) -> list[Result]:
     return list(result)
 
 
+def chosen_value(classifier, name: str) -> Any:
+    """Return the value of a parameter, the one chosen by the fit, if any."""
+    chosen = f"{name}_"
+    if hasattr(classifier, chosen):
+        return getattr(classifier, chosen)
+    return getattr(classifier, name)
+
+
 def certificate_of(result: Result) -> Figures:
     """Return what is proven of a result, and how it was found."""
     return {
@@ -228,7 +241,19 @@ def certificate_of(result: Result) -> Figures:
 
 
 def prepare(model, given: Given) -> Material:
-    """Check the arguments, hold out rows, fit the model, and collect the material."""
+    """Check the arguments, hold out rows, fit the model, and collect the material.
+
+    Parameters
+    ----------
+    model : estimator or None
+        As for `make_report`. A clone of it is fitted.
+    given : Given
+        The data, and the names of their rows and features.
+
+    Returns
+    -------
+    Material
+    """
     if (given.X_test is None) != (given.y_test is None):
         raise ValueError(
             "X_test and y_test must be given together: give both, or neither."

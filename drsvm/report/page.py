@@ -19,7 +19,7 @@ from drsvm.plotting.style import short
 from drsvm.report.analysis import TREES, Analysis, useful_accuracy
 from drsvm.report.figures import POINTS
 from drsvm.report.inputs import Figures, NextStep
-from drsvm.report.verdict import aims_at_accuracy, finds
+from drsvm.report.verdict import aims_at_accuracy, finds, share_of_flips
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -255,10 +255,11 @@ def adversary(analysis: Analysis) -> str:
     shifts = f"shifts the rows by {shift(analysis)} on average"
     if math.isinf(flip_cost):
         return shifts
-    share = percent(1.0, 0)
-    if flip_cost > 0:
-        # The budget is the radius.
-        share = percent(min(1.0, radius / flip_cost))
+    digits = 1
+    if flip_cost == 0:
+        # Flips cost nothing: these are all labels.
+        digits = 0
+    share = percent(share_of_flips(radius, flip_cost), digits)
     return (
         f"{shifts}, or spends the same budget on flipping up to {share} of the labels, "
         "or on a mix of both"

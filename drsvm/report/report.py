@@ -181,7 +181,10 @@ def make_report(
 
 
 def report_on(model, given: Given, *, title: str | None, positive, progress) -> Report:
-    """Return the report on data and names that were collected already."""
+    """Return the report on data and names that were collected already.
+
+    `make_report` and ``drsvm report`` end here; the parameters are those of the former.
+    """
     optional("matplotlib", "make_report needs")
     optional("jinja2", "make_report needs")
     title = title or "A robust classifier"

@@ -135,6 +135,16 @@ def is_negligible(radius: float, X: Matrix) -> bool:
     return len(moving) == 0 or radius < NEGLIGIBLE_SHIFT * float(np.median(moving))
 
 
+def share_of_flips(radius: float, flip_cost: float) -> float:
+    """Return the largest share of the labels that the adversary can flip.
+
+    Flips are paid from its budget, the radius.
+    """
+    if flip_cost == 0:
+        return 1.0
+    return min(1.0, radius / flip_cost)
+
+
 def moved_columns(X: Matrix, X_new: Matrix, columns: Sequence[str]) -> list[str]:
     """Return the columns whose mean in the new rows is not that in the training rows.
 

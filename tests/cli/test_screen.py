@@ -71,6 +71,7 @@ def test_warnings_of_the_library_name_options(answer_of, table):
         ("fit a.csv --label lbel --cv", Parameter("label", "label", "lbel"), "fit a.csv --label label --cv"),
         ("fit a.csv --label=lable", Parameter("label", "label", "lable"), "fit a.csv --label label"),
         ("fit a.csv --drop b,cc,d", Parameter("drop", "c", "cc"), "fit a.csv --drop b,c,d"),
+        ("fit a.csv --drop=b,cc", Parameter("drop", "c", "cc"), "fit a.csv --drop b,c"),
         ("fit a.csv --drop 'a,b'", Parameter("drop", "ab", "a,b"), "fit a.csv --drop ab"),
         ("fit a.csv --drop y --cv", Parameter("drop", "", "y"), "fit a.csv --cv"),
         ("fit a.csv", Parameter("missing", "fill", "error"), "fit a.csv --missing fill"),
