@@ -1,9 +1,10 @@
 """What an adversary within a ball can do to rows on which the classes are compared.
 
-A row labelled k has the loss max(1 − m, 0) with m = f_k − max_{j ≠ k} f_j [1]_. Moves
-towards a class j increase it by up to ‖(w_j − w_k)/a‖_q per unit. With the budget ε,
-the adversary flips the labels of mass β_i at a cost of κ_i each, and spends the rest, e
-= ε − Σ κ_i β_i, on moves between the two classes with the highest such rate.
+A row labelled k has the loss max(1 − m, 0) with m = f_k − max_{j ≠ k} f_j [1]_. With
+the costs a of the features, moves towards a class j increase it by up to ‖(w_j −
+w_k)/a‖_q per unit. With the budget ε, the adversary flips the labels of mass β_i at a
+cost of κ_i each, and spends the rest, e = ε − Σ κ_i β_i, on moves between the two
+classes with the highest such rate. By how much one class leads another is f_k − f_j.
 
 That no distribution in the ball is worse follows from duality [2]_, [3]_: the worst
 case is the minimum over the price λ of the radius of ε λ plus the expectation of the
@@ -42,14 +43,14 @@ class Atoms(NamedTuple):
 
 
 class Attack(NamedTuple):
-    """Atoms, how far they move, and where.
-
-    They move between two classes, or, if `pair` is None, in directions of their own.
-    """
+    """Atoms, how far they move, and where."""
 
     atoms: Atoms
+    # The length of each atom's move, in units of cost
     shift: np.ndarray
+    # Of shape (d,), or, if `pair` is None, a direction for each atom
     direction: np.ndarray
+    # The classes between which atoms move
     pair: tuple[int, int] | None
     # False if another attack would be worse
     attained: bool
@@ -64,14 +65,16 @@ class Adversary:
 
     @cached_property
     def rates(self) -> np.ndarray:
-        """‖(w_j − w_k)/a‖_q for all pairs of classes."""
+        """‖(w_j − w_k)/a‖_q for all pairs of classes, a symmetric matrix."""
         coef = self.data.coef
         intercept = self.data.intercept
-        rates = np.zeros((len(coef), len(coef)))
-        for j, k in zip(*np.tril_indices(len(coef), -1), strict=True):
-            rate = self.rate_of(coef[j] - coef[k], intercept[j] - intercept[k])
-            rates[j, k] = rate
-            rates[k, j] = rate
+        n_classes = len(coef)
+        rates = np.zeros((n_classes, n_classes))
+        for j in range(n_classes):
+            for k in range(j):
+                rate = self.rate_of(coef[j] - coef[k], intercept[j] - intercept[k])
+                rates[j, k] = rate
+                rates[k, j] = rate
         return rates
 
     def rate_of(self, w: np.ndarray, b: float) -> float:
@@ -145,26 +148,27 @@ class Adversary:
         # Flips first, since they are paid before anything is moved
         flipped_share = self._flipped_share()
         atoms = self._split(flipped_share)
-        shift = np.zeros(len(atoms.rows))
-        pair = self._steepest[0]
-        attained = True
         flipped_mass = self.data.weights * flipped_share
         left = problem.radius - problem.cost_of_flips(flipped_mass)
-        if left > TIE * problem.radius and self.rate > 0:
-            # What is left moves all atoms that lose at the highest rate at once, by the
-            # same distance. If there are none, moving any atom forgoes some loss at
-            # first: this matters less, the less mass is moved the farther.
-            movable_pair = self._first_movable_pair(atoms)
-            if movable_pair is None:
-                attack = self._move_little_mass_far(atoms, left, slack)
-                atoms, shift, pair, attained = attack
-            else:
-                pair = movable_pair
-                moved = self._movable(atoms, pair)
-                shift = np.where(moved, left / atoms.mass[moved].sum(), 0.0)
-        direction = self.shift_direction(
-            self.data.coef[pair[0]] - self.data.coef[pair[1]]
-        )
+        if left <= TIE * problem.radius or self.rate == 0.0:
+            unmoved = np.zeros(len(atoms.rows))
+            return self._attack(atoms, unmoved, self._steepest[0], attained=True)
+        pair = self._first_movable_pair(atoms)
+        if pair is None:
+            return self._move_little_mass_far(atoms, left, slack)
+        # What is left moves all atoms that lose at the highest rate at once, by the
+        # same distance.
+        moved = self._movable(atoms, pair)
+        shift = np.where(moved, left / atoms.mass[moved].sum(), 0.0)
+        return self._attack(atoms, shift, pair, attained=True)
+
+    def _attack(
+        self, atoms: Atoms, shift: np.ndarray, pair: tuple[int, int], *, attained: bool
+    ) -> Attack:
+        """Return the attack that moves atoms between two classes."""
+        first, second = pair
+        coef = self.data.coef
+        direction = self.shift_direction(coef[first] - coef[second])
         return Attack(atoms, shift, direction, pair, attained)
 
     def shift_direction(self, w: np.ndarray) -> np.ndarray:
@@ -182,8 +186,8 @@ class Adversary:
         costs = problem.flip_costs
         gains = flip_gains(margins)
         share = ((costs == 0) & (gains > 0)).astype(np.float64)
-        priced = problem.can_flip & (costs > 0)
-        if not priced.any():
+        with_cost = problem.can_flip & (costs > 0)
+        if not with_cost.any():
             return share
         # A flip pays if its gain exceeds its cost at the best price of the radius.
         radius_price = float(
@@ -191,8 +195,9 @@ class Adversary:
                 margins, weights, self.rate, problem.radius, problem.flip_cost
             )
         )
+        # The prices of the radius up to which the flips pay
         breakpoints = np.full(len(gains), -np.inf)
-        breakpoints[priced] = gains[priced] / costs[priced]
+        breakpoints[with_cost] = gains[with_cost] / costs[with_cost]
         share[breakpoints > radius_price] = 1.0
         tied = (breakpoints == radius_price) & (weights > 0)
         if not tied.any():
@@ -205,8 +210,8 @@ class Adversary:
                 return share
         # The budget that is left is spread over the tied flips, in units of the largest
         # cost, so that huge costs cannot overflow.
-        unit = float(costs[priced].max())
-        slopes = weights * (np.where(priced, costs, 0.0) / unit)
+        unit = float(costs[with_cost].max())
+        slopes = weights * (np.where(with_cost, costs, 0.0) / unit)
         budget = problem.radius / unit
         left = budget - float(slopes @ share)
         if left > TIE * budget:
@@ -242,8 +247,8 @@ class Adversary:
         """
         movable = np.zeros(len(atoms.rows), dtype=bool)
         for label, other in (pair, pair[::-1]):
-            at_once = self._forgone(atoms, label, other) <= 0
-            movable |= (atoms.codes == label) & at_once
+            loses_at_once = self._forgone(atoms, label, other) <= 0
+            movable |= (atoms.codes == label) & loses_at_once
         return movable
 
     def _forgone(self, atoms: Atoms, label: int, other: int) -> np.ndarray:
@@ -254,22 +259,26 @@ class Adversary:
         """
         values = self.data.values[:, atoms.rows]
         lead = values[label] - values[other]
-        return np.maximum(lead - margins_of(values, atoms.codes), lead - 1.0)
+        margins = margins_of(values, atoms.codes)
+        # max(1 − m, 0) − (1 − lead), exactly 0 where the other class is the runner-up
+        return np.maximum(lead - margins, lead - 1.0)
 
-    def _move_little_mass_far(
-        self, atoms: Atoms, left: float, slack: float
-    ) -> tuple[Atoms, np.ndarray, tuple[int, int], bool]:
-        """Return atoms, shifts, pair and whether the worst case is attained.
+    def _move_little_mass_far(self, atoms: Atoms, left: float, slack: float) -> Attack:
+        """Return an attack that comes close to the worst case.
 
-        The atom that forgoes least is split, a part of it is flipped if need be, and
-        moved as far as the budget allows.
+        No atom loses at the highest rate at once: moving any forgoes some loss at
+        first. This matters less, the less mass is moved the farther. So the atom that
+        forgoes least is split, a part of it is flipped if need be, and moved as far as
+        the budget allows.
         """
         options = []
         for pair in self._steepest:
             for label, other in (pair, pair[::-1]):
                 cost, forgone, best = self._least_forgone(atoms, label, other)
+                # Options without a flip come first, then those that forgo least.
                 options.append((cost > 0, forgone, best, label, cost, pair))
         _, forgone, best, label, cost, pair = min(options)
+        # The mass that forgoes no more than the slack, and whose flip is affordable
         part = min(atoms.mass[best], slack / max(forgone, slack))
         if cost > 0:
             part = min(part, left / cost)
@@ -281,7 +290,7 @@ class Adversary:
         )
         shift = np.zeros(len(atoms.rows))
         shift[-1] = left / part - cost
-        return atoms, shift, pair, forgone <= 0
+        return self._attack(atoms, shift, pair, attained=forgone <= 0)
 
     def _least_forgone(
         self, atoms: Atoms, label: int, other: int
@@ -290,10 +299,10 @@ class Adversary:
 
         It is the atom that forgoes least among those that cost least.
         """
-        # The label costs a flip, nothing, or less than nothing where one is undone.
-        own = self.data.codes[atoms.rows]
-        flips = (own != label).astype(np.float64) - (own != atoms.codes)
-        costs = np.zeros(len(own))
+        codes = self.data.codes[atoms.rows]
+        # 1 if the label needs a flip, −1 if it undoes the flip of the atom, or 0
+        flips = (codes != label).astype(np.float64) - (codes != atoms.codes)
+        costs = np.zeros(len(codes))
         # Infinite costs must not meet flips of 0.
         flipped = flips != 0
         costs[flipped] = flips[flipped] * self.problem.flip_costs[atoms.rows][flipped]

@@ -58,8 +58,10 @@ def band(confidence: float, n: float, n_bands: int = 1) -> float:
 
     Of several bands, it is the mean of what they are exceeded by.
     """
+    # δ = 1 − confidence is divided by the number of bands, or by e (see above).
     factor = min(n_bands, math.e)
-    return math.sqrt(math.log(factor / (1.0 - confidence)) / (2.0 * n))
+    exponent = math.log(factor / (1.0 - confidence))
+    return math.sqrt(exponent / (2.0 * n))
 
 
 def rows_drawn(sample_weight: Values, n: int) -> int:
@@ -83,7 +85,9 @@ def limits_of_means(means: np.ndarray, exponent: float) -> np.ndarray:
     high = np.ones_like(means)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        divergence = rel_entr(means, middle) + rel_entr(1.0 - means, 1.0 - middle)
+        # kl, the divergence of coins with these means, grows with the second one.
+        divergence = rel_entr(means, middle)
+        divergence += rel_entr(1.0 - means, 1.0 - middle)
         likely = divergence <= exponent
         low = np.where(likely, middle, low)
         high = np.where(likely, high, middle)

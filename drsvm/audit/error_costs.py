@@ -24,9 +24,11 @@ from drsvm.problem import validation
 from drsvm.problem.risk import knapsack
 from drsvm.utils.annotations import Values
 
-# The part of δ that the bands have where both bounds are tried
+# The part of δ that the bands have where both bounds are tried: they are the better
+# ones unless high costs are rare
 PART_OF_BANDS = 0.8
-# λ in units of the largest cost, fixed before any row is seen
+# λ in units of the largest cost, fixed before any row is seen: Chernoff's inequality
+# holds for each λ, and δ is divided by their number
 RADIUS_PRICES = 2.0 ** np.arange(-12.0, 12.01, 0.25)
 
 
@@ -63,8 +65,9 @@ def envelope(costs: np.ndarray, gains: np.ndarray) -> Iterator[np.ndarray]:
         # The next corner is the option with the steepest way up from this one.
         dearer = costs - values_at(costs, corner)
         better = gains - values_at(gains, corner)
+        is_up = (dearer > 0.0) & (better > 0.0)
         rates = np.zeros(costs.shape)
-        np.divide(better, dearer, out=rates, where=(dearer > 0.0) & (better > 0.0))
+        np.divide(better, dearer, out=rates, where=is_up)
         following = np.where(rates.any(axis=0), rates.argmax(axis=0), corner)
         if (following == corner).all():
             return
@@ -76,11 +79,14 @@ def largest_gains(
 ) -> np.ndarray:
     """Return the largest expected gain for every radius, with one option for each row.
 
-    It is the value of a knapsack over the steps of all rows' envelopes.
+    It is the value of a knapsack over the steps of all rows' envelopes. As these are
+    concave, no step of a row comes before the steps on the way to it.
     """
     corners = np.array(list(envelope(costs, gains)))
-    paid = np.diff(np.take_along_axis(costs, corners, axis=0), axis=0, prepend=0.0)
-    won = np.diff(np.take_along_axis(gains, corners, axis=0), axis=0, prepend=0.0)
+    costs_of_corners = np.take_along_axis(costs, corners, axis=0)
+    gains_of_corners = np.take_along_axis(gains, corners, axis=0)
+    paid = np.diff(costs_of_corners, axis=0, prepend=0.0)
+    won = np.diff(gains_of_corners, axis=0, prepend=0.0)
     weights = np.tile(weights, len(corners))
     return knapsack(paid.ravel(), won.ravel(), weights, radii)
 
@@ -97,12 +103,14 @@ class ErrorCosts:
     def attack_costs(self) -> np.ndarray:
         """p_k of all rows, of shape (number of classes, n)."""
         data = self.adversary.data
+        n_classes, n = data.values.shape
         predicted = data.values.argmax(axis=0)
-        # With any label but the predicted one, a row is an error without a shift.
-        shifts = np.zeros(data.values.shape)
+        # With any label but the predicted one, a row is an error without a shift. With
+        # that one, it costs the way to the nearest boundary.
+        shifts = np.zeros((n_classes, n))
         as_predicted = replace(self.adversary, data=replace(data, codes=predicted))
-        shifts[predicted, np.arange(len(predicted))] = as_predicted.distances
-        is_own = np.arange(len(shifts))[:, None] == data.codes
+        shifts[predicted, np.arange(n)] = as_predicted.distances
+        is_own = np.arange(n_classes)[:, None] == data.codes
         return shifts + np.where(is_own, 0.0, self.adversary.problem.flip_costs)
 
     @cached_property
@@ -128,10 +136,15 @@ class ErrorCosts:
             gains = np.insert(self.costs, 0, 0.0)
             gains = np.broadcast_to(gains[:, None], costs.shape)
             risks = largest_gains(costs, gains, self.weights, radii)
+        # Rounding errors of sums must not exceed what an error can cost.
         return np.minimum(risks, self.levels[-1])
 
     def _each_row(self, radii: np.ndarray) -> np.ndarray:
-        """Return the sum over the levels of the mass that is worth each or more."""
+        """Return the expected costs if every row may be shifted by a radius.
+
+        They are a sum over the levels: the mass of rows that can be made to cost a
+        level or more, times the step from the level below.
+        """
         total = np.zeros(len(radii))
         steps = np.diff(self.levels, prepend=0.0)
         for level, step in zip(self.levels, steps, strict=True):
@@ -175,6 +188,7 @@ class ErrorCosts:
         """
         largest = self.levels[-1]
         shares = self.costs[:, None] / largest
+        # E max_k (c_k − λ p_k)₊ in the sample, in units of the largest cost
         means = np.zeros(len(RADIUS_PRICES))
         for place, radius_price in enumerate(RADIUS_PRICES):
             net = np.maximum(shares - radius_price * self.attack_costs, 0.0)

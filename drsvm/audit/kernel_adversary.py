@@ -4,7 +4,8 @@ A decision value is f(x) + b with a function f of the feature space H. As ‖φ(
 ≤ L ‖x − x′‖₂, a shift changes it by at most L ‖f‖_H per unit. In the formulas of the
 worst case, this takes the place of the norm of the weights. They then give an upper
 bound, since most points of H are not φ of any x; the slope of f at each row makes it
-sharper. A model with a linear kernel has weights, and its worst case is exact.
+sharper (the formulas are with `drsvm.problem.Rbf`). A model with a linear kernel has
+weights, and its worst case is exact.
 """
 
 from collections.abc import Iterator
@@ -73,7 +74,7 @@ class KernelAdversary(Adversary):
 
     @cached_property
     def ratios(self) -> np.ndarray:
-        """How far each scaled feature moves if its unscaled one does at a cost of 1."""
+        """How far each scaled feature moves at a cost of 1, an array of shape (d,)."""
         scales = self.kernel.scales
         if scales is None:
             scales = np.ones(self.data.X.shape[1])
@@ -83,7 +84,7 @@ class KernelAdversary(Adversary):
 
     @cached_property
     def stretch(self) -> float:
-        """The most that scaled features change in all at a cost of 1."""
+        """How far a row of scaled features moves at most at a cost of 1."""
         return float(self.ratios.max())
 
     @cached_property
@@ -91,6 +92,7 @@ class KernelAdversary(Adversary):
         return KernelRows(self.kernel.landmarks, self.function)
 
     def rate_of(self, w: np.ndarray, b: float) -> float:
+        # The weights are coefficients of the landmarks, and no shift moves b.
         norm = float(self._landmark_rows.coordinates(w)[0])
         return self.function.lipschitz * self.stretch * norm
 
@@ -103,10 +105,11 @@ class KernelAdversary(Adversary):
         # knows the least shift that moves φ(x) so far.
         in_feature_space = self.function.lipschitz * self.stretch * super().distances
         shifts = self.function.least_shifts(in_feature_space)
+        # The slope of f at each row gives longer shifts.
         unsure = np.flatnonzero((shifts > 0.0) & np.isfinite(shifts))
         for part in slices(len(unsure), BLOCK):
             rows = unsure[part]
-            # The slope of f at each row gives longer shifts, across any boundary.
+            # The shortest shift to the boundary of any other class
             shortest = np.full(len(rows), np.inf)
             for lead in self._leads(rows, self.data.codes[rows]):
                 to_boundary = self.function.shifts_to_boundary(
@@ -148,8 +151,9 @@ class KernelAdversary(Adversary):
         if self.rate == 0.0:
             return risks
         radius_prices = self.rate * RADIUS_PRICES
-        used = np.flatnonzero(self.data.weights)
+        # Σ π_i max(loss − λ cost) for every λ
         net = np.zeros(len(radius_prices))
+        used = np.flatnonzero(self.data.weights)
         for part in slices(len(used), BLOCK):
             rows = used[part]
             net += self.data.weights[rows] @ self._net_losses(rows, radius_prices)
@@ -157,13 +161,14 @@ class KernelAdversary(Adversary):
         return np.minimum(risks, bounds.min(axis=-1))
 
     def _net_losses(self, rows: np.ndarray, radius_prices: np.ndarray) -> np.ndarray:
-        """Return bounds on the loss of rows after moves, less λ times their cost."""
+        """Return bounds on the loss of rows after moves, less λ times their cost.
+
+        An array of shape (number of rows, number of radius prices).
+        """
         own = self.data.codes[rows]
-        shifts = SHIFT_GRID / self.function.lipschitz
-        lengths = shifts / self.stretch
+        n_classes = len(self.data.coef)
         unmoved = np.maximum(1.0 - self.data.margins[rows], 0.0)
         net = np.repeat(unmoved[:, None], len(radius_prices), axis=1)
-        n_classes = len(self.data.coef)
         # By how many places among the classes a flip moves the label; 0: no flip
         for turned in range(n_classes):
             flip_costs = np.zeros(len(rows))
@@ -171,15 +176,26 @@ class KernelAdversary(Adversary):
                 flip_costs = self.problem.flip_costs[rows]
             some = np.flatnonzero(np.isfinite(flip_costs))
             codes = (own[some] + turned) % n_classes
-            # The largest losses between each shift and the next
-            losses = np.zeros((len(some), len(shifts)))
-            for lead in self._leads(rows[some], codes):
-                lowest = self.function.lowest_after_shifts(
-                    lead.values, lead.slopes, lead.norms, lead.offsets, shifts
-                )
-                places = lead.places
-                losses[places] = np.maximum(losses[places], 1.0 - lowest)
-            for k, unit in enumerate(radius_prices):
-                moved = (losses - unit * lengths).max(axis=1) - unit * flip_costs[some]
+            losses = self._largest_losses(rows[some], codes)
+            # The cost of the shortest shift of each interval of the grid
+            shift_costs = SHIFT_GRID / self.function.lipschitz / self.stretch
+            for k, radius_price in enumerate(radius_prices):
+                gains = (losses - radius_price * shift_costs).max(axis=1)
+                moved = gains - radius_price * flip_costs[some]
                 net[some, k] = np.maximum(net[some, k], moved)
         return net
+
+    def _largest_losses(self, rows: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return bounds on the losses of rows with given labels after shifts.
+
+        A column is for the shifts between a length of the grid and the next.
+        """
+        shifts = SHIFT_GRID / self.function.lipschitz
+        losses = np.zeros((len(rows), len(shifts)))
+        for lead in self._leads(rows, codes):
+            lowest = self.function.lowest_after_shifts(
+                lead.values, lead.slopes, lead.norms, lead.offsets, shifts
+            )
+            places = lead.places
+            losses[places] = np.maximum(losses[places], 1.0 - lowest)
+        return losses

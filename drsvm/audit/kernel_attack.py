@@ -28,11 +28,11 @@ from drsvm.problem.kernel_functions import dense
 from drsvm.problem.risk import TIE
 from drsvm.utils.parallel import slices
 
-# Of the balls that rows are moved in, in units of 1/L
+# The radii of the balls that rows are moved in, in units of 1/L
 BALL_RADII = np.geomspace(0.05, 8.0, 8)
-# Gradient steps in a ball
+# Number of gradient steps in a ball
 STEPS = 12
-# Bisection steps on the way to the boundary
+# Bisection steps on the way to the boundary, which leave 3e-8 of it
 HALVINGS = 25
 # Number of values of the kernel that are computed at a time
 MAX_VALUES = 80_000
@@ -45,6 +45,7 @@ class _Moves(NamedTuple):
     codes: np.ndarray
     # In units of cost, of shape (options, n, d)
     shifts: np.ndarray
+    # Of shape (options, n)
     costs: np.ndarray
     losses: np.ndarray
 
@@ -55,26 +56,32 @@ class KernelAttack(KernelAdversary):
 
     @cached_property
     def _points(self) -> np.ndarray:
+        """The rows as the kernel takes them."""
         return dense(self.kernel.scaled(self.data.X))
 
     @cached_property
     def _landmarks(self) -> np.ndarray:
         return dense(self.kernel.landmarks)
 
-    def _margins(self, rows, codes, shifts) -> tuple[np.ndarray, np.ndarray]:
+    def _margins(
+        self, rows: slice | np.ndarray, codes: np.ndarray, shifts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the margins of shifted rows, and their gradients in units of cost."""
         coef = self.data.coef
         points = self._points[rows] + self.ratios * shifts
         terms = self.function.values(points, self._landmarks)
         values = coef @ terms.T + self.data.intercept[:, None]
         margins = margins_of(values, codes)
+        # The margin is the lead over the runner-up, a sum over the landmarks.
         values[codes, np.arange(len(codes))] = -np.inf
         runner_up = values.argmax(axis=0)
         terms *= coef[codes] - coef[runner_up]
         gradients = self.function.gradients(points, self._landmarks, terms)
         return margins, self.ratios * gradients
 
-    def _descended(self, rows, codes, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    def _descended(
+        self, rows: slice, codes: np.ndarray, radius: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the shifts with the lowest margins on the way of projected gradients.
 
         The margins follow. Shifts are no longer than the radius of the ball.
@@ -83,8 +90,11 @@ class KernelAttack(KernelAdversary):
         best = shifts
         lowest, slopes = self._margins(rows, codes, shifts)
         for step in range(STEPS + 1):
-            # The first step goes to the boundary of the ball, down the gradient.
-            shifts = shifts - _of_length(slopes, radius / max(1.0, 0.5 + 0.5 * step))
+            # The first step goes to the boundary of the ball, down the gradient. Later
+            # ones are shorter, so that they settle.
+            length = radius / max(1.0, 0.5 + 0.5 * step)
+            shifts = shifts - _of_length(slopes, length)
+            # The projection onto the ball
             sizes = np.linalg.norm(shifts, axis=1)
             shifts = shifts * (radius / np.maximum(sizes, radius))[:, None]
             margins, slopes = self._margins(rows, codes, shifts)
@@ -93,7 +103,7 @@ class KernelAttack(KernelAdversary):
             lowest = np.minimum(margins, lowest)
         return best, lowest
 
-    def _lowest(self, codes) -> tuple[np.ndarray, np.ndarray]:
+    def _lowest(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return shifts of rows with low margins, (balls, n, d), and these margins.
 
         The rows have the labels `codes`.
@@ -102,7 +112,8 @@ class KernelAttack(KernelAdversary):
         margins = np.zeros((len(BALL_RADII), n))
         shifts = np.zeros((*margins.shape, len(self.ratios)))
         radii = BALL_RADII / (self.function.lipschitz * (self.stretch or 1.0))
-        for part in slices(n, max(1, MAX_VALUES // (1 + len(self._landmarks)))):
+        size = max(1, MAX_VALUES // (1 + len(self._landmarks)))
+        for part in slices(n, size):
             for ball, radius in enumerate(radii):
                 found = self._descended(part, codes[part], radius)
                 shifts[ball, part], margins[ball, part] = found
@@ -126,13 +137,15 @@ class KernelAttack(KernelAdversary):
         across = np.ones(len(rows))
         for _ in range(HALVINGS):
             middle = 0.5 * (inside + across)
-            turned = self._margins(rows, codes[rows], middle[:, None] * ways)[0] <= 0.0
+            margins, _ = self._margins(rows, codes[rows], middle[:, None] * ways)
+            turned = margins <= 0.0
             inside = np.where(turned, inside, middle)
             across = np.where(turned, middle, across)
         distances[rows] = across * np.linalg.norm(ways, axis=1)
         return distances
 
     def _moves(self) -> _Moves:
+        """Return the options of all rows, with their labels and with flipped ones."""
         codes = self.data.codes
         moves = self._moves_of(codes, np.zeros(len(codes)))
         flip_costs = self.problem.flip_costs
@@ -142,7 +155,7 @@ class KernelAttack(KernelAdversary):
         pairs = zip(moves, self._moves_of(flips, flip_costs), strict=True)
         return _Moves(*map(np.concatenate, pairs))
 
-    def _moves_of(self, codes, flip_costs) -> _Moves:
+    def _moves_of(self, codes: np.ndarray, flip_costs: np.ndarray) -> _Moves:
         """Return the options of rows with given labels: to stay, or to be shifted."""
         shifts, margins = self._lowest(codes)
         margins = np.vstack([margins_of(self.data.values, codes), margins])
@@ -162,6 +175,20 @@ class KernelAttack(KernelAdversary):
     def worst_attack(self, slack: float) -> Attack:
         """Return the worst attack found: it uses the budget up, and may split a row."""
         moves = self._moves()
+        rows, mass, options = self._best_options(moves)
+        shifts = moves.shifts[options, rows]
+        direction = _of_length(shifts, 1.0)
+        if self.problem.feature_cost is not None:
+            direction = direction / self.problem.feature_cost
+        atoms = Atoms(rows, mass, moves.codes[options, rows])
+        length = np.linalg.norm(shifts, axis=1)
+        return Attack(atoms, length, direction, pair=None, attained=False)
+
+    def _best_options(self, moves: _Moves) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the rows of atoms, their mass, and the option that each has.
+
+        It is the solution of the knapsack whose value `hinge_risks` returns.
+        """
         mass = self.data.weights.copy()
         corners = np.array(list(envelope(moves.costs, moves.losses)))
         # Changes from one corner of a row's envelope to the next, the steepest first
@@ -180,7 +207,7 @@ class KernelAttack(KernelAdversary):
         # Of several changes of a row, the last one counts.
         options[rows[paid]] = after[paid]
         if n_paid < len(order):
-            # A part of the next change is affordable.
+            # A part of the next change is affordable: its row becomes two atoms.
             change = order[n_paid]
             row = rows[change]
             share = max(radius - spent[n_paid], 0.0) / dearer[change]
@@ -189,18 +216,10 @@ class KernelAttack(KernelAdversary):
             mass = np.append(mass, share * mass[row])
             mass[row] *= 1.0 - share
         kept = mass > 0.0
-        places = places[kept]
-        options = options[kept]
-        shifts = moves.shifts[options, places]
-        length = np.linalg.norm(shifts, axis=1)
-        direction = _of_length(shifts, 1.0)
-        if self.problem.feature_cost is not None:
-            direction = direction / self.problem.feature_cost
-        atoms = Atoms(places, mass[kept], moves.codes[options, places])
-        return Attack(atoms, length, direction, pair=None, attained=False)
+        return places[kept], mass[kept], options[kept]
 
 
-def _of_length(directions, length: float) -> np.ndarray:
+def _of_length(directions: np.ndarray, length: float) -> np.ndarray:
     """Return vectors of a given length; 0 stays 0."""
     sizes = np.linalg.norm(directions, axis=1)
     return directions * (length / np.where(sizes > 0.0, sizes, 1.0))[:, None]
