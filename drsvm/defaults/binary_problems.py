@@ -48,7 +48,10 @@ def centre_of(problem: Problem) -> np.ndarray | None:
 
 
 def at_centre(problem: Problem) -> Reformulation:
-    """Return the problem with rows relative to the centre: copies, or large rows in a file shifted on the way."""
+    """Return the problem with rows relative to the centre.
+
+    Dense rows in memory are copied; large rows in a file are shifted as they are read.
+    """
     centre = centre_of(problem)
     if centre is None:
         return Unchanged(problem)
@@ -83,7 +86,10 @@ class BinaryProblems:
     def at_centre(
         cls, problems: list[Problem], *, in_span: bool = False
     ) -> "BinaryProblems":
-        """Move rows to their centre: those of two classes once, of several if they are few.
+        """Return the problems with rows relative to their centres.
+
+        Rows of two classes are moved once. Those of several classes have a centre for
+        each: they are moved here if the copies are small, else when they are needed.
 
         Parameters
         ----------
@@ -171,7 +177,7 @@ class Solved:
 
     @cached_property
     def decisions(self) -> list[Decisions]:
-        """The range of the decision values of each classifier over the training rows."""
+        """The range of the decision values of each classifier on training rows."""
         ranges = []
         for problem, result in zip(self.problems.given, self.results, strict=True):
             ranges.append(range_of_decisions(problem, result.weights, result.intercept))

@@ -1,4 +1,4 @@
-"""The data of a fit: rows, labels, what they count and cost, and the problems they make.
+"""The data of a fit: rows, labels, weights and flip costs, and their problems.
 
 Rows are in this process's memory or elsewhere. In the latter case, what has one entry
 per row is elsewhere, too, and choices go by a sample.
@@ -96,7 +96,10 @@ class FitData:
         return isinstance(self.class_weight, str) and self.class_weight == "auto"
 
     def by_class(self, values: np.ndarray, weights: Values = None) -> Vector:
-        """Return the value of its class for every row, times its weight if there is one."""
+        """Return for every row the value of its class.
+
+        With weights, times the weight of the row.
+        """
         by_row = values[np.searchsorted(self.classes, self.y)]
         if weights is None:
             return by_row
@@ -107,13 +110,16 @@ class FitData:
         return values
 
     def closer_to_balance(self, share: float) -> "FitData":
-        """Return the data with other class weights: a share of the way from "auto" to "balanced"."""
+        """Return the data with class weights between "auto" and "balanced".
+
+        They are a share of the way from the first to the second, in logarithms.
+        """
         automatic = self._factors("auto")
         balanced = self._factors("balanced")
         return replace(self, factors=automatic ** (1.0 - share) * balanced**share)
 
     def subset(self, rows: np.ndarray) -> "FitData":
-        """Return some of the rows, which stand for themselves, with the same class weights."""
+        """Return some of the rows, with the class weights of all of them."""
         weights = self.sample_weight
         costs = self.flip_cost
         return replace(
@@ -151,7 +157,7 @@ class FitData:
         return self.numbers_of_rows
 
     def rows_to_judge(self, problems: BinaryProblems) -> EvaluationRows | None:
-        """Return the rows by which candidates are compared; None if they are too few."""
+        """Return the rows by which candidates are compared, None if too few."""
         return rows_to_judge(problems, self.sample_weight)
 
     def out_of_fold(
@@ -188,7 +194,10 @@ class FitData:
         return counts[to_numpy(problem.kept)]
 
     def with_given_weights(self, decisions: OutOfFoldDecisions) -> OutOfFoldDecisions:
-        """Let decisions about two classes count by class weights that a user has given."""
+        """Return decisions that count by the class weights, if a user has given some.
+
+        Together they count as before.
+        """
         if self.class_weight is None or self.has_automatic_weights:
             return decisions
         if not len(decisions.counts):
@@ -247,7 +256,7 @@ class RemoteFitData(FitData):
         return self.by_class(self.classes == label)
 
     def _factors_of_sides(self, label) -> np.ndarray:
-        """Return the factors of the given weights in the problem of a label, by class."""
+        """Return by what weights are multiplied in the problem of a label, by class."""
         sides = one_vs_rest.side_weights(self.classes, label, self.classes, None)
         return self.class_factors if sides is None else sides * self.class_factors
 

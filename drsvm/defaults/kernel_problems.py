@@ -113,7 +113,10 @@ def _problems(
     function: KernelFunction,
     parameters: dict[str, Any],
 ) -> BinaryProblems:
-    """Return the problems of all classes. Their rows are relative to a centre already."""
+    """Return the problems of all classes.
+
+    Their rows are relative to a centre already: `in_feature_space` chooses one.
+    """
     parameters = dict(parameters)
     intercept_cost = parameters.pop("intercept_cost")
     positive = data.y == one_vs_rest.positive_labels(data.classes)[0]

@@ -1,4 +1,4 @@
-"""How many labels are wrong, where this can be told from labels that classifiers merely contradict.
+"""How many labels are wrong, and whether this can be known at all.
 
 A contradicted label may be wrong, or correct: classes overlap, features are missing,
 and no model fits everywhere. The two differ in the *depth* of a row, that is how
@@ -31,14 +31,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-# Both were fixed on 120 generated tables with wrong labels and 120 without
-# (`tests/learn/label_tables.py`), and on 16 data sets.
-# `tests/learn/labels/test_label_noise.py` measures them on new tables.
-# Of the rows with one predicted class, the deepest; so much of what is contradicted
-# must look like them
+# Both constants were fixed on 120 generated tables with wrong labels and 120 without,
+# and on 16 data sets; `tests/defaults/test_label_noise.py` measures them on new tables.
+# The core: the share of the rows with one predicted class that are deepest. Of all
+# contradicted labels, the share that must look like those in the cores
 CORE = 0.6
-# Of every test, and of intervals, which then cover about 95 %: overlap adds to the
-# shares
+# Confidence of every test, and of intervals, which then cover about 95 %: overlap adds
+# to the shares
 LEVEL = 0.99
 
 
@@ -46,90 +45,150 @@ class Side(NamedTuple):
     """The rows with one predicted class."""
 
     n: int
-    labels: np.ndarray  # shares of the given labels in the core
-    share: float  # of contradicted ones
-    evidence: float  # log-likelihood of a constant share minus that of overlap
-    # P-value of a constant share, if contradicted labels avoid the deepest rows
+    """Their number."""
+
+    labels: np.ndarray
+    """Shares of the given labels among the deepest of them, of shape (n_classes,)."""
+
+    share: float
+    """Share of the contradicted labels there."""
+
+    evidence: float
+    """Log-likelihood of a constant share ρ minus that of overlap."""
+
     purity: float
+    """P-value of a constant share: small if contradicted labels avoid deep rows."""
 
 
 def wrong_labels(
     decisions: Sequence[np.ndarray], given: np.ndarray
 ) -> tuple[int, tuple[int, int]] | tuple[None, None]:
-    """Return the number of wrong labels by out-of-fold decisions of two classifiers, and its interval, if known."""
+    """Return the number of wrong labels and an interval for it, if they can be known.
+
+    Parameters
+    ----------
+    decisions : sequence of two arrays of shape (n, n_classes)
+        Out-of-fold decision values of a linear and of a flexible classifier.
+    given : array of shape (n,)
+        The given labels, as numbers.
+
+    Returns
+    -------
+    number : int or None
+        The number of wrong labels; None if it is not known.
+    interval : tuple of int or None
+        Its lowest and its highest plausible value.
+    """
     n, n_classes = decisions[0].shape
     depth, predicted = _combined(decisions, given)
-    by_class = ((label, predicted == label) for label in range(n_classes))
-    sides = [
-        _side(label, depth[rows], given[rows], n_classes) for label, rows in by_class
-    ]
-    # A base rate that no feature explains looks like wrong labels of the larger
-    # classes.
-    sides = [side for side in sides if side.n > (1.0 - CORE) * n / n_classes]
-    # Otherwise, the fit is poor
-    identified = (
-        len(sides) > 1
-        and sum(side.n * side.share for side in sides)
-        > CORE * np.sum(predicted != given)
-        and sum(side.evidence for side in sides) > -np.log(1.0 - LEVEL)
-        and min(side.purity for side in sides) > 1.0 - LEVEL
-    )
-    if not identified:
+    sides = []
+    for label in range(n_classes):
+        own = predicted == label
+        side = _side(label, depth[own], given[own], n_classes)
+        # A base rate that no feature explains looks like wrong labels of the larger
+        # classes: classes that are hardly predicted say nothing.
+        if side.n > (1.0 - CORE) * n / n_classes:
+            sides.append(side)
+    n_contradicted = float(np.sum(predicted != given))
+    if not _are_wrong_labels(sides, n_contradicted):
         return None, None
-    # Near the boundary, a class with more wrong labels is predicted too rarely. Hence
-    # its size by the given labels.
+
+    # Near the boundary, a class with more wrong labels is predicted too rarely. So its
+    # true size is not the number of its predictions: it solves
+    # Σ_k size_k · P(given label | class k) = number of given labels, for every label.
+    given_by_class = np.column_stack([side.labels for side in sides])
     counts = np.bincount(given, minlength=n_classes)
-    sizes = np.clip(
-        np.linalg.lstsq(np.column_stack([side.labels for side in sides]), counts)[0],
-        0.0,
-        n,
-    )
+    sizes = np.clip(np.linalg.lstsq(given_by_class, counts)[0], 0.0, n)
     shares = np.array([side.share for side in sides])
     number = float(sizes @ shares)
-    low, high = norm.interval(
-        LEVEL, number, np.sqrt(sizes @ (shares * (1.0 - shares)) / CORE)
-    )
+    # The variance of a binomial variable, of which only the core is seen
+    deviation = np.sqrt(sizes @ (shares * (1.0 - shares)) / CORE)
+    low, high = norm.interval(LEVEL, number, deviation)
     return round(number), (max(round(low), 0), min(round(high), n))
+
+
+def _are_wrong_labels(sides: list[Side], n_contradicted: float) -> bool:
+    """Return whether contradicted labels are spread over the rows as wrong ones are."""
+    if len(sides) < 2:
+        return False
+    # Most contradicted labels must look like wrong ones: otherwise the fit is poor.
+    n_wrong = sum(side.n * side.share for side in sides)
+    if n_wrong <= CORE * n_contradicted:
+        return False
+    # A constant share explains the labels better than overlap.
+    evidence = sum(side.evidence for side in sides)
+    if evidence <= -np.log(1.0 - LEVEL):
+        return False
+    # In no class do they avoid the rows that are clearest.
+    return min(side.purity for side in sides) > 1.0 - LEVEL
 
 
 def _combined(
     decisions: Sequence[np.ndarray], given: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the depths of the rows and their predicted classes, by both classifiers: the better one counts more."""
-    first, second = (values[:, 1:] - values[:, :1] for values in decisions)
-    # Linear decisions have no limit on outliers
-    scores = norm.ppf(rankdata(first, axis=0) / (len(given) + 1))
-    columns = np.column_stack([scores, second])
-    odds = (
-        make_pipeline(StandardScaler(), LogisticRegression())
-        .fit(columns, given)
-        .decision_function(columns)
-    )
+    """Return the depths of the rows and their predicted classes, by both classifiers.
+
+    A logistic regression on the decisions of both combines them: the better one has the
+    larger coefficients. The depth is the difference of the two largest log-odds.
+    """
+    linear, flexible = decisions
+    # Only differences between classes matter.
+    linear = linear[:, 1:] - linear[:, :1]
+    flexible = flexible[:, 1:] - flexible[:, :1]
+    # Linear decisions about outliers have no limit: hence normal scores by rank.
+    scores = norm.ppf(rankdata(linear, axis=0) / (len(given) + 1))
+    columns = np.column_stack([scores, flexible])
+    combination = make_pipeline(StandardScaler(), LogisticRegression())
+    odds = combination.fit(columns, given).decision_function(columns)
     if odds.ndim == 1:
         odds = np.column_stack([np.zeros(len(odds)), odds])
-    else:
-        odds = odds
-    return np.ptp(np.partition(odds, -2, axis=1)[:, -2:], axis=1), odds.argmax(axis=1)
+    two_largest = np.partition(odds, -2, axis=1)[:, -2:]
+    return np.ptp(two_largest, axis=1), odds.argmax(axis=1)
 
 
 def _side(label: int, depth: np.ndarray, given: np.ndarray, n_classes: int) -> Side:
-    deepest = given[np.argsort(-depth, kind="stable")][: round(CORE * len(depth))]
-    labels = np.bincount(deepest, minlength=n_classes) / max(len(deepest), 1)
-    core = deepest != label
+    """Compare both explanations of the contradicted labels for one predicted class.
+
+    Parameters
+    ----------
+    label : int
+        The class that is predicted for the rows.
+    depth, given : arrays of shape (n,)
+        Depths and given labels of the rows.
+    n_classes : int
+        The number of classes.
+
+    Returns
+    -------
+    Side
+        The comparison.
+    """
+    n_core = round(CORE * len(depth))
+    in_core = given[np.argsort(-depth, kind="stable")][:n_core]
+    labels = np.bincount(in_core, minlength=n_classes) / max(n_core, 1)
+    contradicted = in_core != label
     share = float(1.0 - labels[label])
-    if not core.any() or core.all():
+    if not contradicted.any() or contradicted.all():
         return Side(len(depth), labels, share, evidence=0.0, purity=1.0)
-    # Share of rows that are as deep at least
-    above = np.arange(1, len(core) + 1) / (len(depth) + 1)
-    heights = norm.isf(above / 2.0)
-    signs = np.where(core, -1.0, 1.0)
-    overlap = minimize_scalar(
-        lambda s: -log_expit(signs * (s * heights - np.log(n_classes - 1))).sum()
-    ).fun
-    constant = -len(core) * entropy([share, 1.0 - share])
-    # If the share is constant, the contradicted rows are a sample of the core. The
-    # logarithm separates the deepest.
-    logs = np.log(above)
-    error = logs.std() * np.sqrt((1.0 - share) / core.sum())
-    purity = norm.sf((logs[core].mean() - logs.mean()) / error)
-    return Side(len(depth), labels, share, float(constant + overlap), float(purity))
+
+    # 1. The log-likelihood of overlap, for the best s. u is the share of rows that are
+    # deeper, and heights are h(u).
+    u = np.arange(1, n_core + 1) / (len(depth) + 1)
+    heights = norm.isf(u / 2.0)
+    signs = np.where(contradicted, -1.0, 1.0)
+
+    def cost_of_overlap(s: float) -> float:
+        return -log_expit(signs * (s * heights - np.log(n_classes - 1))).sum()
+
+    overlap = -minimize_scalar(cost_of_overlap).fun
+
+    # 2. That of a constant share: ρ is the share that is observed.
+    constant = -n_core * entropy([share, 1.0 - share])
+
+    # 3. If the share is constant, the contradicted rows are a random sample of the
+    # core: the mean of their ln u is that of the core, up to a standard error. The
+    # logarithm gives the deepest rows the most influence.
+    logs = np.log(u)
+    error = logs.std() * np.sqrt((1.0 - share) / contradicted.sum())
+    purity = norm.sf((logs[contradicted].mean() - logs.mean()) / error)
+    return Side(len(depth), labels, share, float(constant - overlap), float(purity))

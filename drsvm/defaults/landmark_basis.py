@@ -17,10 +17,12 @@ from drsvm.utils.annotations import Matrix
 
 
 class LandmarkBasis(NamedTuple):
-    """Landmarks z_j, and the functions Σ_j c_jl φ(z_j) of an orthonormal basis, l = 1, ..."""
+    """Landmarks z_j, and an orthonormal basis of their span: Σ_j c_jl φ(z_j)."""
 
     landmarks: Matrix
     coefficients: np.ndarray
+    """The numbers c_jl, of shape (n_landmarks, n_functions)."""
+
     functions: KernelClassifier
     """The functions; 0 at the centre of the rows, if these have one."""
 

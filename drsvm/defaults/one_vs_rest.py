@@ -1,4 +1,7 @@
-"""Reduction to binary problems: one for two classes, otherwise one per class, against the rest."""
+"""Reduction of several classes to binary problems.
+
+There is one problem for two classes, otherwise one per class, against the rest.
+"""
 
 import math
 from typing import Any
@@ -21,8 +24,8 @@ CLEAR = 3
 # Of an equal share of the weight, for a rare class; fixed on the data sets on which the
 # study decides
 MIN_SHARE = 0.6
-# The intercept of a classifier without weights, per share of the weight by which a class
-# is ahead: any number above 0 decides
+# The intercept where all weights are 0, per share of the weight by which a class is
+# ahead: any number above 0 decides
 TINY_INTERCEPT = 1e-12
 
 
@@ -140,7 +143,10 @@ def binary_problems(
 def for_every_class(
     first: Problem, y: Labels, classes: np.ndarray, weights
 ) -> list[Problem]:
-    """Return the problems of all classes, given the first with the weights of all rows."""
+    """Return the problems of all classes, which share the rows of the first.
+
+    The first has the weights of the rows as they are given for all classes.
+    """
     if len(classes) == 2:
         return [first]
     problems = []

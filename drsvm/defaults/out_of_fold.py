@@ -132,7 +132,7 @@ def decisions_of_rows(
 
 
 def _here(problem: Problem) -> Problem:
-    """Return the problem, or a sample of it in this memory if its rows are elsewhere."""
+    """Return the problem, or a sample in this memory if its rows are elsewhere."""
     if problem.rows.readable or problem.rows.copyable:
         return problem
     if problem.n_rows > MOST_FETCHED:
@@ -159,7 +159,7 @@ def _start_of_folds(
 
 
 def _beside(seen: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return decisions out of fold with the intercept of the classifier, where it matters.
+    """Return decisions out of fold, moved to the classifier's own where that matters.
 
     Where hardly anything depends on the intercept, solutions that are equally good
     differ in it by more than in the decisions about different rows. A threshold for one
@@ -172,7 +172,10 @@ def _beside(seen: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def labels_of(problems: list[Problem]) -> np.ndarray:
-    """Return the classes of the rows as numbers, from one problem for two classes or all."""
+    """Return the classes of the rows as numbers.
+
+    The problems are those of all classes, or the one of two classes.
+    """
     signs = [to_numpy(problem.signs) for problem in problems]
     if len(signs) > 1:
         return np.argmax(signs, axis=0)

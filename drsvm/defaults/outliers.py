@@ -1,4 +1,4 @@
-"""Gross errors: cells more than FAR deviations away from the others of their column, which can hardly be meant."""
+"""Gross errors: cells that are more than FAR deviations away from their column."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,6 +1,8 @@
-"""Probabilities from decision values, by Platt's sigmoid, such that the predicted class is the most probable one.
+"""Probabilities from decision values, by Platt's sigmoid.
 
-    p(class k | decision f) = 1 / (1 + exp(−(slope · f_k + offset))),   normalised over more than two classes
+    p(class k | decision f) = 1 / (1 + exp(−(slope · f_k + offset))),
+
+normalised over more than two classes. The predicted class is the most probable one.
 
 The sigmoid is fitted to decisions about rows that their classifiers were not trained
 on: on training rows decisions are too confident. Several classes have the same one, so
@@ -38,7 +40,20 @@ def check_calibration(calibration) -> None:
 
 
 def probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
-    """Return the probability of every class, of shape (n, n_classes), from values of the decision function."""
+    """Return the probability of every class.
+
+    Parameters
+    ----------
+    decisions : array of shape (n,) or (n, n_classes)
+        Values of the decision function.
+    sigmoids : array of shape (1 or n_classes, 2)
+        Slopes and offsets, as `fitted_sigmoids` returns them.
+
+    Returns
+    -------
+    array of shape (n, n_classes)
+        The probabilities.
+    """
     return np.exp(log_probabilities(decisions, sigmoids))
 
 
@@ -60,7 +75,10 @@ def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray
 
 
 def decision_at(odds: float, slope: float, offset: float) -> float:
-    """Return from which decision on the second of two classes has at least some log-odds; ±inf if all do, or none."""
+    """Return the least decision at which the second of two classes has given log-odds.
+
+    It is −inf if all decisions have, and inf if none has.
+    """
     if LEANING * slope == 0.0:
         if odds <= min(offset, 0.0):
             return -math.inf

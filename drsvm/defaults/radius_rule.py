@@ -1,4 +1,4 @@
-"""A radius and a ridge from the data alone, without cross-validation (see `auto_radius`).
+"""A radius and a ridge from the data alone, without cross-validation.
 
 A row with an active hinge contributes π_i y_i x_i to the gradient of the loss, and with
 labels at random
@@ -134,11 +134,13 @@ def auto_radius(
 
 
 class Automatic(NamedTuple):
-    """The automatic radius, and a rough solution there, perhaps of a sample of the rows; None if there was no time."""
+    """What the rules choose for a problem."""
 
     radius: float
     solution: Solution
-    ridge: float = 0.0  # the automatic one
+    """The pilot solution, perhaps of a sample; None if the time limit was reached."""
+
+    ridge: float = 0.0
 
 
 def automatic(
@@ -202,7 +204,10 @@ def automatic(
 def _by_sample(
     rule: Callable[..., Automatic], problem: Problem, counts, limits: Options
 ) -> Automatic | None:
-    """Apply a rule to some rows of a kernel problem, if it has many: chance effects and ridge are as 1/√n."""
+    """Apply a rule to some rows of a kernel problem, if it has many; otherwise None.
+
+    Chance effects and the ridge are proportional to 1/√n.
+    """
     in_time = math.sqrt(max(limits["max_time"].left(), 0.0) / SECONDS_OF_A_PAIR)
     most = max(MIN_ROWS, min(2 * MAX_ROWS, in_time))
     if (
@@ -220,7 +225,7 @@ def _by_sample(
 def automatic_ridge(
     problem: Problem, *, counts=None, max_time: MaxTime = None, n_threads=None
 ) -> Automatic:
-    """Return the automatic ridge for the problem's own radius, and the pilot solution."""
+    """Return the automatic ridge, the pilot solution and the problem's own radius."""
     limits: Options = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
     if (found := _by_sample(automatic_ridge, problem, counts, limits)) is not None:
         return found._replace(radius=problem.radius)
@@ -232,7 +237,10 @@ def automatic_ridge(
 
 
 def _sample(problem: Problem) -> Problem:
-    """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
+    """Return the problem on a sample of its rows for rough solutions.
+
+    Large classes have fewer rows in it, but the same weight.
+    """
     # Few rows are fetched: rough solutions depend on the steps, and these on where the
     # rows are.
     size = max(ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE * problem.n_features)
@@ -260,7 +268,11 @@ def chance_of_active(
     counts,
     limits: Options,
 ) -> tuple[float, float, Classifier | None]:
-    """Return F, computed over the rows that are active in a pilot solution of a sample, their share, and the pilot."""
+    """Return F over the active rows of a pilot solution, their share, and the pilot.
+
+    The pilot is a solution of a sample of the rows, with half of the F of all rows as
+    radius; None if there is no time for it: then all rows count as active.
+    """
     of_all = chance_gradient(problem, everything)
     if limits["max_time"].spent:
         return of_all, 1.0, None
@@ -277,17 +289,20 @@ def chance_of_active(
     )
 
 
-# --- how rows vary
-# ------------------------------------------------------------------------------------------------
-
-
 class Spread(NamedTuple):
-    """How the rows vary: their mean squared distance from the centre, the factor s of the radius, and the ridge."""
+    """How the rows vary, and what follows for radius and ridge."""
 
     square: float
+    """The mean squared distance of the rows from their centre."""
+
     factor: float
-    largest_ridge: float = 0.0  # in units of the square, if all rows are active
+    """The factor s of the radius."""
+
+    largest_ridge: float = 0.0
+    """The ridge if all rows are active, in units of the square."""
+
     least_ridge: float = 0.0
+    """The ridge if no row is active, in the same units."""
 
     @classmethod
     def of(cls, problem: Problem, counts=None) -> "Spread":
@@ -341,10 +356,12 @@ class Spread(NamedTuple):
 
 
 def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
-    """Return Σ λ and Σ λ² for the eigenvalues λ of the covariance, from products of columns or of rows.
+    """Return Σ λ and Σ λ² for the eigenvalues λ of the covariance.
 
-    The second is that of all rows of the kind: in few of them, every row is a direction
-    that the others do not have.
+    They are its trace and the sum of its squared entries, from products of the columns
+    or of the rows, whichever are fewer. The second is an estimate for the population:
+    among n rows, each is in part a direction that the others do not have, which adds
+    the mean of ‖x_i − x̄‖⁴ / n. `n_rows` is that n, with rows that count several times.
     """
     weights = problem.sample_weight
     (n, d) = rows.shape
@@ -385,7 +402,10 @@ def chance_gradient(problem: Problem, active: GradientVariances) -> float:
 
 
 def deviations_of(problem: Problem, active: GradientVariances) -> np.ndarray:
-    """Return the standard deviation of the active rows' total gradient with random labels, by feature."""
+    """Return the standard deviation of each entry of the gradient with random labels.
+
+    The gradient is the sum over the active rows.
+    """
     if active.mass == 0.0:
         return np.zeros(problem.n_features)
     variances = active.squares.copy()

@@ -1,4 +1,4 @@
-"""Radius and ridge of a fit: given, or chosen by rules and by folds that contradict them."""
+"""Radius and ridge of a fit: given, or by rules that unseen rows may contradict."""
 
 from dataclasses import replace
 

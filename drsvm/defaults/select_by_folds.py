@@ -1,4 +1,6 @@
-"""Which of several candidates is taken, if the first withstands wrong labels best and the others may fit better.
+"""A choice between candidates by out-of-fold decisions, with a preference for one.
+
+The first candidate withstands wrong labels best, and the others may fit better.
 
 The rules for radius, ridge and width are right for most tables and far off for a few,
 where all rows look wrong to them. So rows that a classifier has not seen are ranked by
@@ -138,7 +140,10 @@ def best_if_significant(
 
 
 def _parts(decisions: np.ndarray | None, judged: EvaluationRows) -> np.ndarray | None:
-    """Return the contributions of the rows to the ROC AUC, None if some are undecided."""
+    """Return the contributions of the rows to the ROC AUC.
+
+    None if some rows are undecided, or a class has none.
+    """
     if decisions is None or np.isnan(decisions).any():
         return None
     deviations = decisions.std(axis=0)
@@ -155,7 +160,7 @@ def scaled_by_folds(
     may_shrink: tuple[bool, bool],
     time: TimeLimit,
 ) -> BinaryProblems:
-    """Return the problems with a share of radius and ridge, if it ranks rows clearly better.
+    """Return the problems with a smaller radius and ridge if they rank clearly better.
 
     Parameters
     ----------

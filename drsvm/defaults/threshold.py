@@ -1,4 +1,4 @@
-"""Where a classifier decides: the threshold, placed after the direction is known, and the sigmoids around it.
+"""The threshold of a classifier, which is placed after its direction is known.
 
 The direction comes from a problem in which the classes weigh more equally than they
 are. Its own intercept is where the worst case of that problem wants it, not where most
@@ -72,7 +72,7 @@ def goal_of(
 
 
 def choose_threshold(unseen: OutOfFoldDecisions, goal: Goal) -> float:
-    """Return the threshold nearest to 0 at which a row costs nearly as little as it can.
+    """Return the threshold nearest to 0 at which the mean cost is nearly the lowest.
 
     The cost of a threshold is an average over thresholds around it: single rows would
     decide which one is the best.
@@ -154,7 +154,7 @@ def _predicts_both(negative: np.ndarray, masses: np.ndarray) -> np.ndarray:
 def _no_worse_than_a_constant(
     right: np.ndarray, masses: np.ndarray, allowed: np.ndarray
 ) -> np.ndarray | None:
-    """Return which of the allowed thresholds decide at least about as well as a constant.
+    """Return which allowed thresholds decide at least about as well as a constant.
 
     None: many rows are equal, and only a constant is as good as a constant. `right` is
     the mass of the rows that each threshold decides correctly.
