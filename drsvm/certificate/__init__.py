@@ -1,4 +1,8 @@
-"""The strict bound on every answer."""
+"""The strict bound on every answer.
+
+`certificate` states the dual problem and computes certificates, `multipliers` makes
+multipliers feasible for it, `dual_bound` finds the factor with which they prove most.
+"""
 
 from typing import TYPE_CHECKING
 

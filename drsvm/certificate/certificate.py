@@ -1,9 +1,18 @@
 """Certificates: any multipliers are made feasible for the dual problem.
 
+The problem, with weights π, radius ε, flip costs κ, ridge c, costs a of the features
+and a_0 of the intercept, and margins m_i = y_i (w·x_i + b), is
+
+    minimise    ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0) + (c/2) ‖w‖₂²
+    subject to  ‖(w_1/a_1, …, w_d/a_d, b/a_0)‖_q ≤ λ.
+
+Its dual problem has two multipliers per row, α_i for the hinge loss 1 − m_i and β_i for
+the loss after a flip of the label, 1 + m_i − κ_i λ:
+
     maximise    Σ_i (α_i + β_i) − (1/2c) min {‖v⁺ − u‖₂² : ‖(a ⊙ u, a_0 v_0)‖_p ≤ e}
     subject to  α, β ≥ 0,  α_i + β_i ≤ π_i,  e = ε − Σ κ_i β_i ≥ 0
 
-Their dual value is a proven lower bound on the objective of all classifiers. Here v =
+The dual value is a proven lower bound on the objective of all classifiers. Here v =
 Σ (α_i − β_i) y_i x_i, v_0 = Σ (α_i − β_i) y_i, and v⁺ is v except for 0 where v_j has
 the opposite of the sign prescribed for w_j. Without ridge (c = 0), u = v⁺. A free
 intercept (a_0 = ∞) requires v_0 = 0.
@@ -36,9 +45,9 @@ from drsvm.utils.annotations import Values
 from drsvm.utils.compensated_sums import ULP
 
 # Rounding errors of v are ignored if they cannot change a bound by more than
-# NEGLIGIBLE, and they are usually far smaller. Above that, what is known about them in
-# advance is subtracted; if this may change a bound by more than SLIGHT, sums are
-# compensated.
+# NEGLIGIBLE, far below the finest tolerance in use (1e-8), and they are usually far
+# smaller. Above that, what is known about them in advance is subtracted; if this may
+# change a bound by more than SLIGHT, a third of that tolerance, sums are compensated.
 NEGLIGIBLE = 1e-11
 SLIGHT = 3e-9
 # A weight of the wrong sign is set to 0 up to this share of the largest weight, and
@@ -60,7 +69,8 @@ class PrimalPoint:
 class DualPoint:
     """Feasible multipliers and the lower bound they prove.
 
-    It holds for all classifiers, or for those up to the limits (see `Result`).
+    It holds for all classifiers if the other two bounds are infinite, otherwise for
+    those within them: see `contribution_bound` and `weight_bound` of `Result`.
     """
 
     hinge_dual: np.ndarray
@@ -70,7 +80,7 @@ class DualPoint:
     weight_bound: float = math.inf
 
     def covers(self, problem: Problem, weights) -> bool:
-        """Return whether the bound holds for given weights, with room to spare."""
+        """Return whether the bound holds for weights a hundred times as large."""
         return largest_contribution(problem, weights) <= self.contribution_bound
 
 
@@ -160,7 +170,8 @@ def certify(
     _refuse_nan("flip_dual", flip_dual)
     offset = offset_of_far_columns(problem)
     if offset is not None:
-        # The same classifier and the same bound, with smaller rounding errors
+        # Columns far from 0 are shifted towards it: the classifier is the same, and so
+        # is the bound, with smaller rounding errors.
         problem = problem.shifted(offset)
         intercept = shifted_intercept(offset, primal.weights, primal.intercept)
         price, objective = problem.price_and_objective(primal.weights, intercept)
@@ -170,13 +181,18 @@ def certify(
 
 
 def _refuse_nan(name: str, values: Values) -> None:
+    """Raise a ValueError that names the first row whose multiplier is NaN."""
     if values is not None and np.isnan(values).any():
         row = int(np.argmax(np.isnan(values)))
         raise ValueError(f"{name} has NaN at row {row}: multipliers must be numbers.")
 
 
 def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoint:
-    """Return the classifier with its smallest optimal λ and its objective."""
+    """Return the classifier with its smallest optimal λ and its objective.
+
+    Raise a ValueError if it is no classifier of the problem: an intercept where there
+    is none, a number that is not finite, or a weight of the wrong sign.
+    """
     weights = check_weight_vector(weights, problem.n_features)
     intercept = float(intercept)
     if not math.isfinite(intercept) or (intercept != 0.0 and not problem.fit_intercept):
@@ -207,12 +223,21 @@ def _with_signs(problem: Problem, weights: np.ndarray) -> np.ndarray:
 
 
 class _Repair(NamedTuple):
-    """Which steps make clipped multipliers feasible, before they are scaled."""
+    """Which steps are taken between clipping and scaling (see `multipliers`)."""
 
     cancels: bool
     """Whether v_j becomes 0 at free weights."""
     balances: bool
     """Whether v_0 becomes 0."""
+
+    def repaired(self, problem: Problem, hinge_dual, flip_dual, free) -> Multipliers:
+        """Return copies of multipliers, clipped and repaired."""
+        multipliers = clipped_multipliers(problem, hinge_dual, flip_dual)
+        if self.cancels:
+            multipliers.cancel_sums(free)
+        if self.balances:
+            multipliers.balance()
+        return multipliers
 
 
 def dual_point(
@@ -236,7 +261,8 @@ def dual_point(
     reference : array of shape (d,), optional
         Weights for which the bound must hold.
     slight : float
-        A loss of the bound that does not matter.
+        The bound may be this much lower because of rounding errors that are known in
+        advance. 0 asks for compensated sums.
     enough : float
         No other repair is tried if the bound is at least this.
 
@@ -247,20 +273,18 @@ def dual_point(
     """
     free = uncharged_features(problem)[1]
     has_free = bool(free.any())
-    limit = 0.0 if has_free else slight
+    if has_free:
+        # No error of v is small where weights are nearly free.
+        slight = 0.0
+    given = (problem, hinge_dual, flip_dual, free)
 
-    def repaired(repair: _Repair) -> Multipliers:
-        multipliers = clipped_multipliers(problem, hinge_dual, flip_dual)
-        if repair.cancels:
-            multipliers.cancel_sums(free)
-        if repair.balances:
-            multipliers.balance()
-        return multipliers
-
+    # 1. The quickest repair
     best_repair, *others = _repairs(problem, has_free)
-    multipliers = repaired(best_repair)
-    sums = _sums(problem, multipliers, best_repair.balances, limit)
+    multipliers = best_repair.repaired(*given)
+    sums = _sums(problem, multipliers, best_repair.balances, slight)
     best = best_dual_scaling(problem, *sums, reference)
+
+    # 2. Others that may prove more
     if best.bound >= enough and not has_free:
         others = []
     elif best.bound >= sums.mass - abs(sums.v0):
@@ -268,29 +292,37 @@ def dual_point(
         others = [repair for repair in others if repair.cancels]
     present = best_repair
     for repair in others:
-        # They are made again rather than kept, since the memory is needed.
+        # Those of the best repair are made again below rather than kept: two copies
+        # might not fit into memory.
         del multipliers
-        multipliers = repaired(repair)
+        multipliers = repair.repaired(*given)
         present = repair
-        sums = _sums(problem, multipliers, repair.balances, limit)
+        sums = _sums(problem, multipliers, repair.balances, slight)
         scaling = best_dual_scaling(problem, *sums, reference)
         if scaling.bound > best.bound:
             best_repair = repair
             best = scaling
     if present != best_repair:
         del multipliers
-        multipliers = repaired(best_repair)
+        multipliers = best_repair.repaired(*given)
+
+    # 3. The factor with which they prove most
     multipliers.shrink(best.scale, best.scale)
     if 0.0 < best.scale < 1.0 and (has_free or _scaling_matters(problem)):
         # The products are rounded: a v_j that was exactly 0 need not be so any more, a
-        # v on a tiny ball not on it.
+        # v on the boundary of a tiny ball may be outside. The bound is that of the
+        # rounded multipliers.
         sums = _sums(problem, multipliers, best_repair.balances, 0.0)
         best = best_dual_scaling(problem, *sums, reference)
     return DualPoint(*multipliers.vectors(), best.bound, *best.limits)
 
 
 def _repairs(problem: Problem, has_free: bool) -> list[_Repair]:
-    """Return the repairs to try, the quickest first."""
+    """Return the repairs to try, the quickest first.
+
+    An intercept with a finite cost may keep its v_0, or multipliers may be balanced:
+    which proves more is known only afterwards.
+    """
     must = must_balance(problem)
     repairs = [_Repair(cancels=False, balances=problem.fit_intercept)]
     if problem.fit_intercept and not must:
@@ -301,49 +333,67 @@ def _repairs(problem: Problem, has_free: bool) -> list[_Repair]:
 
 
 def _scaling_matters(problem: Problem) -> bool:
-    """Return whether rounding errors of scaled multipliers may change a bound."""
+    """Return whether rounding errors of scaled multipliers may change a bound.
+
+    Only few rows are worth a second pass.
+    """
     if not problem.rows.is_small:
         return False
-    return _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE
+    return _change_of_bound(problem, ULP * problem.column_sizes) > NEGLIGIBLE
 
 
 class _Sums(NamedTuple):
     """What a bound depends on, with rounding errors at their worst."""
 
     mass: float
+    """Σ (α + β)."""
     flip_cost: float
+    """Σ κ β."""
     v: np.ndarray
+    """Σ (α − β) y x."""
     v0: float
+    """Σ (α − β) y."""
 
 
 def _sums(
     problem: Problem, multipliers: Multipliers, balanced: bool, slight: float
 ) -> _Sums:
-    """Return the sums, where v is as far from 0 as rounding errors allow."""
+    """Return the sums, where v is as far from 0 as rounding errors allow.
+
+    `balanced` multipliers have v_0 = 0 up to rounding.
+    """
+    # 1. Sums that are exact enough. Compensated sums take longer, and those of many
+    # rows too long.
     totals = multipliers.totals(compensated=slight == 0.0)
     if slight > 0.0:
-        cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
-        if cost_of_errors <= NEGLIGIBLE:
+        errors = totals.rounding * problem.column_sizes
+        change = _change_of_bound(problem, errors)
+        if change <= NEGLIGIBLE:
             v0 = 0.0 if balanced else totals.v0
             return _Sums(totals.mass, totals.flip_cost, totals.v, v0)
-        if cost_of_errors > slight and problem.rows.is_small:
+        if change > slight and problem.rows.is_small:
             totals = multipliers.totals(compensated=True)
-    mass, cost, v, v0, rounding = totals
+
+    # 2. The worst that the errors that are left may do
+    mass, flip_cost, v, v0, rounding = totals
     if balanced:
-        # v_0 is 0 up to rounding. Multipliers of which it is exactly 0 differ by this
-        # share on one side.
+        # Multipliers of which v_0 is exactly 0 differ by this share on one side.
         if mass > 0:
             rounding = rounding + 2.0 * abs(v0) / mass
         mass = mass - abs(v0)
         v0 = 0.0
+    # A larger |v_j| proves less; with a prescribed sign, only that side of 0 counts.
     away = np.where(v < 0, -1.0, 1.0)
     if problem.monotonic_cst is not None:
         away = np.where(problem.monotonic_cst == 0, away, problem.monotonic_cst)
-    return _Sums(mass, cost, v + away * rounding * problem.column_sizes, v0)
+    return _Sums(mass, flip_cost, v + away * rounding * problem.column_sizes, v0)
 
 
-def _cost(problem: Problem, errors: np.ndarray) -> float:
-    """Return approximately how much errors of v may change a bound."""
+def _change_of_bound(problem: Problem, errors: np.ndarray) -> float:
+    """Return approximately how much errors of v may change a bound.
+
+    Without ridge, they are a share of the radius, which must be positive.
+    """
     if problem.l2 > 0:
         return float(errors @ problem.column_sizes) / problem.l2
     if problem.feature_cost is not None:

@@ -5,10 +5,11 @@ and their sums v for the weights and v_0 for the intercept. `certificate` states
 dual problem. Without ridge, the largest t for which t·v is in the ball is the best;
 with a ridge, the dual value is a concave function of t with a known slope.
 
-Weights are free of charge if radius = l2 = 0 or, without ridge, if their features
-cannot shift. A bound above 0 for all of them requires v_j = 0, which rounding rarely
-gives. The bound is therefore stated, also where radius and ridge leave weights nearly
-free and this makes it better, for classifiers with
+A weight is **free** if neither the norm nor the ridge limits it: if radius = l2 = 0 or,
+without ridge, if its feature cannot shift (a_j = ∞). A bound above 0 for all values of
+a free weight requires v_j = 0, which rounding rarely gives. The bound is therefore
+stated, also where radius and ridge leave weights nearly free and this makes it better,
+for classifiers with
 
     Σ_j s_j |w_j| ≤ B,    so that    Σ_j w_j v_j ≤ B max_j |v_j| / s_j
 
@@ -28,16 +29,17 @@ from scipy import optimize
 from drsvm.problem.norms import euclidean
 from drsvm.problem.problem import Problem
 
-# Weights that may contribute as much are nearly free: a rounding error of v_j can cost
-# much.
+# A weight is nearly free if s_j |w_j| may be this large, far above B: a rounding error
+# of v_j can then change a bound much.
 OUT_OF_SCALE = 1e9
 # A bound for limited weights must be this much better than one for all weights.
 WORTHWHILE = 1e-7
-# B, and the room left for the classifier: otherwise B grows by powers of 10.
+# B, and how many times the classifier's own sum it must be: otherwise B grows by powers
+# of 10
 LARGEST_CONTRIBUTION = 1e6
 ROOM = 100.0
-# A bound holds for all classifiers with Σ s_j |w_j| up to a limit, over the free
-# weights, and so with ‖w‖_q up to another.
+# The limits of a bound that holds for all classifiers: of Σ s_j |w_j| over the free
+# weights, and of ‖w‖_q
 EVERY_WEIGHT = (math.inf, math.inf)
 
 
@@ -49,8 +51,23 @@ class DualScaling(NamedTuple):
     limits: tuple[float, float] = EVERY_WEIGHT
 
 
+class _Sums(NamedTuple):
+    """Sums of the multipliers, over the features that are in the ball."""
+
+    mass: float
+    """Σ (α + β)."""
+    flip_cost: float
+    """Σ κ β."""
+    v: np.ndarray
+    """v⁺: Σ (α − β) y x, with 0 where its sign is opposite to the prescribed one."""
+    feature_cost: np.ndarray | None
+    """a, or None if all costs are 1."""
+    v0_cost: float
+    """a_0 |v_0|."""
+
+
 def best_dual_scaling(
-    problem: Problem, mass: float, cost: float, v, v0: float = 0.0, reference=None
+    problem: Problem, mass: float, flip_cost: float, v, v0: float = 0.0, reference=None
 ) -> DualScaling:
     """Return the t in [0, 1] that maximises the dual value of t·(α, β), and that value.
 
@@ -58,14 +75,13 @@ def best_dual_scaling(
     ----------
     problem : Problem
         The problem.
-    mass, cost : float, float
+    mass, flip_cost : float, float
         Σ (α + β) and Σ κβ.
     v, v0 : array of shape (d,), float
         The sums of the multipliers. v_0 counts if the intercept has a finite cost; a
         free intercept requires balanced multipliers.
     reference : array of shape (d,), optional
-        Weights for which the bound must hold: free weights are charged up to
-        `largest_contribution`.
+        Weights for which the bound must hold.
 
     Returns
     -------
@@ -73,27 +89,29 @@ def best_dual_scaling(
         The factor, the bound, and for which classifiers it holds.
     """
     v = problem.with_signs(v)
-    fixed = 0.0
+    v0_cost = 0.0
     if problem.prices_intercept and v0 != 0.0:
-        fixed = problem.intercept_cost * abs(v0)
+        v0_cost = problem.intercept_cost * abs(v0)
+    sums = _Sums(mass, flip_cost, v, problem.feature_cost, v0_cost)
     free, nearly_free = uncharged_features(problem)
     if not nearly_free.any():
-        return _scaled(problem, mass, cost, v, problem.feature_cost, fixed)
+        return _scaled(problem, sums)
     limit = math.inf
     if v[nearly_free].any():
         limit = largest_contribution(problem, reference)
-    best = _charging(problem, mass, cost, v, fixed, free, limit)
+    best = _scaled_with_limit(problem, sums, free, limit)
+    # Nearly free weights are in the ball or limited, whichever proves more.
     if (nearly_free & ~free & (v != 0)).any():
-        other = _charging(problem, mass, cost, v, fixed, nearly_free, limit)
+        other = _scaled_with_limit(problem, sums, nearly_free, limit)
         if other.bound > best.bound + WORTHWHILE:
             return other
     return best
 
 
 def uncharged_features(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Return masks of the features whose weights are free, and nearly free, of charge.
+    """Return masks of the features whose weights are free, and free or nearly free.
 
-    Where the objective is at most 1, ε |w_j| ≤ a_j and c w_j² ≤ 2.
+    An optimal w has an objective of at most 1, so that ε |w_j| ≤ a_j and c w_j² ≤ 2.
     """
     costs = problem.feature_cost
     if costs is None:
@@ -106,7 +124,10 @@ def uncharged_features(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def largest_contribution(problem: Problem, reference) -> float:
-    """Return B, given a classifier that it must leave room for."""
+    """Return B, which is at least ROOM times the sum of given weights.
+
+    Without weights, it is the usual one.
+    """
     limit = LARGEST_CONTRIBUTION
     if reference is None:
         return limit
@@ -116,76 +137,82 @@ def largest_contribution(problem: Problem, reference) -> float:
     return limit
 
 
-def _charging(problem, mass, cost, v, fixed, outside, limit) -> DualScaling:
-    """Charge the features `outside` the ball for weights up to the limit.
+def _scaled_with_limit(
+    problem: Problem, sums: _Sums, outside: np.ndarray, limit: float
+) -> DualScaling:
+    """Return the best factor for classifiers whose weights `outside` are limited.
 
-    The others are scaled into the ball.
+    These weights can reduce a bound by at most B max_j |v_j| / s_j; the others are
+    scaled into the ball.
     """
-    charged = outside & (v != 0)
+    v = sums.v
+    mass = sums.mass
+    counted = outside & (v != 0)
     limits = EVERY_WEIGHT
-    if charged.any():
-        sizes = problem.column_sizes
-        # The square of a tiny number may be 0.
+    if counted.any():
+        sizes = problem.column_sizes[counted]
+        # Sizes are roots of sums of squares, and the square of a tiny number may be 0.
         with np.errstate(divide="ignore"):
-            mass = mass - limit * float((np.abs(v[charged]) / sizes[charged]).max())
-            limits = limit, limit / problem.norm.dual.value(sizes[charged])
+            mass = mass - limit * float((np.abs(v[counted]) / sizes).max())
+            limits = limit, limit / problem.norm.dual.value(sizes)
     inside = ~outside
-    costs = problem.feature_cost
+    costs = sums.feature_cost
     if costs is not None:
         costs = costs[inside]
-    scaling = _scaled(problem, mass, cost, v[inside], costs, fixed)
+    scaling = _scaled(
+        problem, sums._replace(mass=mass, v=v[inside], feature_cost=costs)
+    )
     if scaling.bound > 0:
         return scaling._replace(limits=limits)
+    # 0 is a bound for all classifiers.
     return scaling
 
 
-def _scaled(problem, mass, cost, v, feature_cost, fixed) -> DualScaling:
-    """Return the best t ≤ 1 and the bound; 0 without mass.
-
-    `fixed` is a_0 |v_0|.
-    """
+def _scaled(problem: Problem, sums: _Sums) -> DualScaling:
+    """Return the best factor and its bound, both 0 if nothing better is proven."""
     if problem.l2 == 0.0:
-        return _scaled_without_ridge(problem, mass, cost, v, feature_cost, fixed)
-
-    def value_and_slope(t: float) -> tuple[float, float]:
-        return _value_and_slope(problem, mass, cost, v, feature_cost, fixed, t)
+        return _scaled_without_ridge(problem, sums)
 
     # Multiples with a larger factor are infeasible.
     scale = 1.0
-    if cost + fixed > problem.radius:
-        scale = problem.radius / (cost + fixed)
-    value, slope = value_and_slope(scale)
-    if slope < 0 < value_and_slope(0.0)[1]:
+    needed = sums.flip_cost + sums.v0_cost
+    if needed > problem.radius:
+        scale = problem.radius / needed
+    value, slope = _value_and_slope(scale, problem, sums)
+    if slope < 0 < _value_and_slope(0.0, problem, sums)[1]:
         # The bound holds for every t, so an error in the root has only a second-order
         # effect.
         root = optimize.brentq(
-            lambda t: value_and_slope(t)[1], 0.0, scale, xtol=1e-14, rtol=1e-12
+            lambda t: _value_and_slope(t, problem, sums)[1],
+            0.0,
+            scale,
+            xtol=1e-14,
+            rtol=1e-12,
         )
         scale = float(root)
-        value = value_and_slope(scale)[0]
+        value, _ = _value_and_slope(scale, problem, sums)
     if value < 0.0:
         return DualScaling(0.0, 0.0)
     return DualScaling(scale, value)
 
 
-def _scaled_without_ridge(problem, mass, cost, v, feature_cost, fixed) -> DualScaling:
+def _scaled_without_ridge(problem: Problem, sums: _Sums) -> DualScaling:
     """Return the largest t for which t·v is in the ball."""
-    if mass <= 0:
+    if sums.mass <= 0:
         return DualScaling(0.0, 0.0)
-    if feature_cost is not None:
-        v = feature_cost * v
-    if fixed != 0.0:
-        v = np.concatenate((v, (fixed,)))
-    needed = problem.norm.dual.value(v) + cost
+    v = sums.v
+    if sums.feature_cost is not None:
+        v = sums.feature_cost * v
+    if sums.v0_cost != 0.0:
+        v = np.append(v, sums.v0_cost)
+    needed = problem.norm.dual.value(v) + sums.flip_cost
     scale = 1.0
     if needed > 0:
         scale = min(1.0, problem.radius / needed)
-    return DualScaling(scale, scale * mass)
+    return DualScaling(scale, scale * sums.mass)
 
 
-def _value_and_slope(
-    problem, mass, cost, v, feature_cost, fixed, t: float
-) -> tuple[float, float]:
+def _value_and_slope(t: float, problem: Problem, sums: _Sums) -> tuple[float, float]:
     """Return the dual value with ridge of t·(α, β), and its derivative in t.
 
     The value is t·mass − ‖t·v − u‖² / 2c for the nearest u with ‖a ⊙ u‖_p ≤ rest and
@@ -194,24 +221,30 @@ def _value_and_slope(
     """
     norm = problem.norm
     ball = norm.dual
-    rest = max(problem.radius - t * cost, 0.0)
-    change_of_rest = -cost
-    if fixed != 0.0:
-        rest, by_total, by_part = ball.remainder(rest, min(t * fixed, rest))
-        change_of_rest = by_part * fixed - by_total * cost
-    outside = t * v
-    if feature_cost is None:
+    costs = sums.feature_cost
+
+    # 1. The rest
+    rest = max(problem.radius - t * sums.flip_cost, 0.0)
+    change_of_rest = -sums.flip_cost
+    if sums.v0_cost != 0.0:
+        rest, by_total, by_part = ball.remainder(rest, min(t * sums.v0_cost, rest))
+        change_of_rest = by_part * sums.v0_cost - by_total * sums.flip_cost
+
+    # 2. The part of t·v outside the ball, and its dual norm
+    outside = t * sums.v
+    if costs is None:
         outside = outside - ball.project_ball(outside, rest)
         size = norm.value(outside)
     else:
-        finite = np.isfinite(feature_cost)
+        finite = np.isfinite(costs)
         outside[finite] -= ball.project_scaled_ball(
-            outside[finite], rest, feature_cost[finite]
+            outside[finite], rest, costs[finite]
         )
-        size = norm.value(outside / feature_cost)
-    # The derivative of the distance follows the multiplier of the ball's constraint,
-    # which is the dual norm of what is outside; an infinite change is bounded for the
-    # sake of a size of 0.
-    change = float(outside @ v) - max(change_of_rest, -1e100) * size
-    value = t * mass - 0.5 / problem.l2 * euclidean(outside) ** 2
-    return value, mass - change / problem.l2
+        size = norm.value(outside / costs)
+
+    # 3. The derivative of half the squared distance, by the envelope theorem: the
+    # multiplier of the ball's constraint is the dual norm of what is outside. That norm
+    # may be 0 where the rest changes infinitely fast; a bound avoids NaN.
+    change = float(outside @ sums.v) - max(change_of_rest, -1e100) * size
+    value = t * sums.mass - 0.5 / problem.l2 * euclidean(outside) ** 2
+    return value, sums.mass - change / problem.l2

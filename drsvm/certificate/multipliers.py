@@ -26,10 +26,12 @@ from drsvm.utils.annotations import Costs, Vector
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 from drsvm.utils.parallel import elementwise, over_parts, total
 
-# Bound on the relative error of sums of multipliers, and of products with factors
+# Bound on the relative error of sums of multipliers, and of products with factors:
+# numpy adds numbers in pairs, so the error grows with the logarithm of their number.
 ROUNDING_OF_MASSES = 32 * ULP
-# Most free features whose sums are cancelled, and most multipliers that are changed,
-# times the square of the number of features
+# `cancel_sums` factorises a matrix of multipliers by free features. These are the
+# largest number of free features, and the largest product of the number of multipliers
+# and the square of that of free features, which its cost is proportional to.
 MAX_FEATURES = 500
 MAX_WORK = 2e7
 # The number of times that sums are cancelled, since each leaves rounding errors
@@ -39,14 +41,18 @@ MIN_SINGULAR = 1e-12
 
 
 class DualSums(NamedTuple):
-    """Sums over {α of label +, β of label −}, and over {α of label −, β of label +}."""
+    """Sums of multipliers over two sides.
+
+    The first is {α of label +, β of label −}, whose sum raises the intercept, the
+    second {α of label −, β of label +}, whose sum lowers it.
+    """
 
     rows: np.ndarray
     """Σ multiplier · x, of shape (d, 2)."""
     mass: np.ndarray
-    """Σ multiplier."""
+    """Σ multiplier, of shape (2,)."""
     flip_cost: np.ndarray
-    """Σ κ β."""
+    """Σ κ β, of shape (2,)."""
 
 
 def dual_sums(
@@ -54,28 +60,47 @@ def dual_sums(
 ) -> DualSums:
     """Return the sums of multipliers in arrays.
 
-    Errors of compensated sums do not grow with the number of rows.
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    hinge_dual, flip_dual : arrays of shape (n,)
+        Multipliers α and β within their bounds.
+    compensated : bool
+        Whether errors of v must not grow with the number of rows.
+
+    Returns
+    -------
+    DualSums
+        The sums over both sides.
     """
     signs = problem.signs
 
     def where_positive(values, others) -> Vector:
+        """Return the values of rows of label +, and the others of rows of label −."""
+
         def choose(part):
             return np.where(signs[part] > 0, values[part], others[part])
 
         return elementwise(signs, choose)
 
+    # A vector of zeros that takes no memory
     nothing = np.broadcast_to(np.zeros((), like=flip_dual), flip_dual.shape)
-    sides = where_positive(hinge_dual, flip_dual), where_positive(flip_dual, hinge_dual)
-    flipped = where_positive(nothing, flip_dual), where_positive(flip_dual, nothing)
+    # The multipliers of each side, and the β among them
+    sides = (
+        (where_positive(hinge_dual, flip_dual), where_positive(nothing, flip_dual)),
+        (where_positive(flip_dual, hinge_dual), where_positive(flip_dual, nothing)),
+    )
     sums = []
     masses = []
-    for side in sides:
+    costs = []
+    for side, flips in sides:
         if compensated:
             sums.append(compensated_transposed_dot(problem.X, side)[0])
         else:
             sums.append(problem.rows.weighted_sum(side))
         masses.append(total(side, lambda part, side=side: side[part].sum()))
-    costs = [problem.cost_of_flips(beta) for beta in flipped]
+        costs.append(problem.cost_of_flips(flips))
     return DualSums(np.stack(sums, axis=1), np.array(masses), np.array(costs))
 
 
@@ -102,7 +127,10 @@ def must_balance(problem: Problem) -> bool:
 
 
 class Multipliers(ABC):
-    """Multipliers with α, β ≥ 0 and α + β ≤ π, wherever the rows are."""
+    """Multipliers with α, β ≥ 0 and α + β ≤ π, wherever the rows are.
+
+    They are changed in place by the steps that make them feasible.
+    """
 
     @abstractmethod
     def sides(self) -> tuple[float, float]:
@@ -164,6 +192,7 @@ class ArrayMultipliers(Multipliers):
             np.minimum(beta, weights, out=beta)
             if can_flip is not None:
                 beta[~can_flip[part]] = 0.0
+            # At most 1: what makes α + β at most π
             share = weights / np.maximum(alpha + beta, weights)
             alpha *= share
             beta *= share
@@ -238,34 +267,41 @@ class ArrayMultipliers(Multipliers):
         methods it is small. The smallest change that makes it 0, in units of the most
         that every multiplier can change by, costs no more than about v·w. Nothing
         changes if there are too many features, or if no multiplier can change.
+
+        The changes of a few multipliers, in these units, are the least-norm solution of
+        matrixᵀ changes = −(v, v_0), by a singular value decomposition.
         """
         problem = self.problem
         columns = np.flatnonzero(free & (problem.column_sizes > 0))
         if not (problem.rows.readable and 0 < len(columns) <= MAX_FEATURES):
             return
-        # What can change: α alone, up or down, or part of β in exchange for as much
+
+        # 1. What can change: α alone, up or down, or part of β in exchange for as much
         # of α.
         room_alone = np.minimum(
             self.alpha, problem.sample_weight - self.alpha - self.beta
         )
         room_to_exchange = np.minimum(self.alpha, self.beta)
         width = len(columns) + must_balance(problem)
+        # A few times as many as there are equations are enough for a small change.
         most = int(max(4 * width, MAX_WORK / width**2))
         alone = _with_most_room(room_alone, most)
         exchanged = _with_most_room(room_to_exchange, most)
         units = np.concatenate([room_alone[alone], room_to_exchange[exchanged]])
         if len(units) == 0:
             return
-        # An exchange changes α − β twice.
+
+        # 2. How these changes act on v and v_0. An exchange changes α − β twice.
         effects = units.copy()
         effects[len(alone) :] *= 2.0
         rows = np.concatenate([alone, exchanged])
         matrix = self._effects_on_sums(rows, effects, columns)
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         kept = values > MIN_SINGULAR * values[0]
+
+        # 3. The least change, clipped if it leaves the bounds
         for _ in range(ROUNDS):
             sums = self._sums_to_cancel(columns)
-            # The least change in the unit of each multiplier
             scaled = -left[:, kept] @ ((right[kept] @ sums) / values[kept])
             changes = units * scaled
             self.alpha[alone] += changes[: len(alone)]
@@ -315,7 +351,7 @@ def _checked(problem: Problem, name: str, values: Vector | None) -> Vector:
 
 
 def _with_most_room(room: np.ndarray, most: int) -> np.ndarray:
-    """Return the rows that have room, at most so many: those with the most."""
+    """Return the rows that have room or, if they are more than `most`, the roomiest."""
     rows = np.flatnonzero(room > 0)
     if len(rows) <= most:
         return rows
@@ -325,7 +361,10 @@ def _with_most_room(room: np.ndarray, most: int) -> np.ndarray:
 def clipped_multipliers(
     problem: Problem, hinge_dual: Vector | None, flip_dual: Vector | None
 ) -> Multipliers:
-    """Return multipliers with any values, clipped to their bounds; None means 0."""
+    """Return multipliers with any values, clipped to their bounds; None means 0.
+
+    Those of sharded rows stay where the rows are.
+    """
     remote = problem.rows.multipliers(problem, hinge_dual, flip_dual)
     if remote is not None:
         return remote

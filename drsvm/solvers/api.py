@@ -46,9 +46,9 @@ def solve(
         Data and parameters.
     solver : str or Solver
         Name of a solver, or a solver object with settings. All take a flip cost for
-        each row and a price of the intercept ("admm" without ridge), and all but
+        each row and a cost of the intercept ("admm" without ridge), and all but
         "interior-point" and "conic" reject signs of weights, features that cannot
-        shift, and prices of features with a ridge; "auto" picks one that takes the
+        shift, and costs of features with a ridge; "auto" picks one that takes the
         problem.
     tol : float, optional
         The run ends as soon as objective − lower bound ≤ tol. By default 1e-6 for
@@ -59,7 +59,7 @@ def solve(
     max_iter, max_time : int, float or TimeLimit, optional
         Limits on iterations and seconds; several calls can share a
         `drsvm.utils.clock.TimeLimit`. Except for the first one, no step is started that
-        is expected to end too late. Compiling the kernels, the first time they are
+        is expected to end too late. Compiling functions, the first time they are
         needed, does not count.
     start : Result or (weights, intercept), optional
         Starting point.
@@ -129,6 +129,22 @@ def solve_reformulated(
     A problem that is unchanged so far is put into better coordinates: columns far from
     0 are shifted, and few wide rows are put into the span of the rows. If rounding
     takes too much of the proof there, a second attempt goes on with all features.
+
+    Parameters
+    ----------
+    reformulation : Reformulation
+        The problem, as it is (`Unchanged`) or in other coordinates.
+    solver, tol, max_iter, max_time, start
+        As in `solve`; the start is a classifier for the outer problem.
+    settings : dict, optional
+        Settings of a named solver.
+    **options
+        The other arguments of `solve`.
+
+    Returns
+    -------
+    Result
+        The result for the outer problem.
     """
     auto = is_auto(solver)
     if auto and tol is None:
@@ -164,6 +180,7 @@ def solve_reformulated(
 
 
 def _in_better_coordinates(reformulation: Reformulation, auto: bool) -> Reformulation:
+    """Return a reformulation with columns near 0 and, for `auto`, no wide rows."""
     if isinstance(reformulation, Unchanged):
         reformulation = without_far_columns(reformulation.problem)
     n_rows, n_features = reformulation.problem.rows.shape

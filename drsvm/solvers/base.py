@@ -21,12 +21,13 @@ from drsvm.problem.risk import by_row
 from drsvm.problem.validation import check_weight_vector
 from drsvm.utils.clock import TimeLimit
 
-# A run that is to polish goes on to this share of the tolerance, but no further than to
-# this gap, which rounding usually allows. The error of the weights shrinks more slowly
-# than the gap, at worst as its square root.
+# A run with `polish` goes on to the share POLISHED of the tolerance, but no further
+# than to the gap FINEST_AIM, which rounding usually allows. The error of the weights
+# shrinks more slowly than the gap, at worst as its square root.
 POLISHED = 0.003
 FINEST_AIM = 1e-10
-# A smaller tolerance is out of reach.
+# Progress towards a smaller tolerance is reported as towards this one: rounding allows
+# no smaller gap.
 FINEST_TOL_OF_PROGRESS = 1e-12
 
 
@@ -42,20 +43,31 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits and options of a run that its state needs to know."""
+    """Limits and options of a run that its state needs to know.
+
+    `check_limits` makes them from the arguments of `solve`.
+    """
 
     tol: float
+    """The gap at which the run ends: less than the caller's `tol` if it polishes."""
+
     max_iter: int
     time: TimeLimit
+
     n_threads: int | None
+    """None for all cores."""
+
     random_state: Any
+
     start: Candidate | None
+    """Where to start, if the caller knows a classifier."""
 
     watched: bool = False
     """Whether a callback follows the progress of every iteration."""
 
     enough: float = 0.0
-    """A gap that counts as optimal, if the run cannot reach `tol`."""
+    """The caller's `tol`: a gap that counts as optimal if the run cannot reach its own.
+    """
 
     @property
     def accepted(self) -> float:
@@ -82,9 +94,10 @@ def generator_of(random_state: Any) -> np.random.Generator:
 
 
 def share_of_way(first: float, gap: float, tol: float) -> float:
-    """Return log(first / gap) / log(first / tol), from 0 to 1.
+    """Return the share of the way from a first gap to a tolerance, from 0 to 1.
 
-    Iterations divide the gap by about the same factor, so this grows evenly.
+    It is log(first / gap) / log(first / tol): iterations divide the gap by about the
+    same factor, so this grows evenly.
     """
     tol = max(tol, FINEST_TOL_OF_PROGRESS)
     if tol < gap < first:
@@ -151,6 +164,8 @@ class State(ABC):
         return {}
 
 
+# A property that hands out a bound method serves for methods, too: `run.candidate()`
+# looks up `run.current.candidate`, and calls it.
 def _of_current(name: str) -> Any:
     """Return a property: the attribute or method of this name of the current state."""
 
@@ -200,7 +215,7 @@ class DelegatingState(State):
 
 
 class Capability(Flag):
-    """What a problem may have and not every solver takes."""
+    """A feature of problems that not every solver can work with."""
 
     # A flip cost for each row
     FLIP_COSTS = auto()
@@ -219,7 +234,10 @@ EVERY_CAPABILITY = ~Capability(0)
 
 
 def needed_capabilities(problem: Problem) -> dict[Capability, str]:
-    """Return what a solver of the problem must take, in words."""
+    """Return what a solver of the problem must be capable of.
+
+    The values are the parameters that need it, as an error message names them.
+    """
     found = {}
     if by_row(problem.flip_cost):
         found[Capability.FLIP_COSTS] = "a flip_cost for each row"
@@ -240,17 +258,23 @@ def needed_capabilities(problem: Problem) -> dict[Capability, str]:
 
 
 class Solver(ABC):
-    """Settings of a method, and the factory of its runs."""
+    """Settings of a method, and the factory of its runs.
+
+    Subclasses are frozen dataclasses: the settings are their fields, what follows are
+    constants of the class.
+    """
 
     name: str
+    """The name that `solve` knows it by."""
+
     default_tol: float
     default_max_iter: int
 
     norms: Container[type[Norm]] | None = None
-    """The norms that the method knows, if not all."""
+    """The norms that the method works for, if not all."""
 
     capabilities: Capability = Capability(0)
-    """Which costs and signs the method takes."""
+    """Which costs and signs the method can work with."""
 
     reads_views: bool = False
     """Whether the method can work on rows that are computed block by block.
@@ -308,9 +332,21 @@ def check_limits(
     watched: bool = False,
     polish: bool = False,
 ) -> Limits:
-    """Return the limits of a run.
+    """Return the limits of a run, checked.
 
-    Those that are not given are the solver's defaults.
+    Parameters
+    ----------
+    problem, solver : Problem, Solver
+        What the run is for. The solver has the defaults of `tol` and `max_iter`.
+    tol, max_iter, max_time, start, random_state, n_threads, polish
+        As in `drsvm.solve`.
+    watched : bool
+        Whether a callback follows every iteration.
+
+    Returns
+    -------
+    Limits
+        The limits.
     """
     if tol is None:
         tol = solver.default_tol
@@ -344,9 +380,9 @@ def check_count(value, name: str, allowed: str = "an integer ≥ 1") -> int:
 
 
 def check_start(problem: Problem, start) -> Candidate | None:
-    """Return the start as a candidate.
+    """Return a start as a candidate, or raise if it is no classifier of the problem.
 
-    Multipliers are kept if they match the rows of this problem.
+    The multipliers of a `Result` are kept if it is for the same number of rows.
     """
     if start is None:
         return None
@@ -368,5 +404,7 @@ def check_start(problem: Problem, start) -> Candidate | None:
     weights = check_weight_vector(weights, problem.n_features, "start")
     if not isinstance(intercept, numbers.Real) or not math.isfinite(intercept):
         raise ValueError(f"start must have a finite intercept, got {intercept!r}.")
-    intercept = float(intercept) if problem.fit_intercept else 0.0
-    return Candidate(weights, intercept, alpha, beta)
+    # A start is a hint: an intercept that the problem does not have is left out.
+    if not problem.fit_intercept:
+        intercept = 0.0
+    return Candidate(weights, float(intercept), alpha, beta)

@@ -15,12 +15,16 @@ from drsvm.solvers.selection import (
     interior_point_seconds,
 )
 
-# The trend of the gaps is trusted from this share of an interior-point solve on; after
-# this multiple of it, epochs have taken too long anyway.
+# In units of the time of an interior-point solve: from FIRST_LOOK on, the trend of the
+# gaps is trusted; after LAST_LOOK, epochs have taken too long anyway.
 FIRST_LOOK = 0.1
 LAST_LOOK = 1.0
-# A shorter trend is meaningless.
+# Fewer epochs show no trend.
 MIN_EPOCHS = 8
+# Patience is over when this share of the iterations is used up.
+MOST_ITERATIONS = 0.75
+# A gap below this multiple of the tolerance is near enough: no other solver takes over.
+NEARLY_DONE = 10.0
 
 
 def can_take_over(problem: Problem) -> bool:
@@ -29,12 +33,23 @@ def can_take_over(problem: Problem) -> bool:
 
 
 class Patience:
-    """Ends when the proven gap hardly shrinks, or when most iterations are used up."""
+    """The proven gaps so far.
+
+    Patience ends when they hardly shrink, or when most iterations are used up.
+
+    Parameters
+    ----------
+    first_look : int
+        The number of iterations from which gaps must shrink.
+    limits : Limits
+        The limits of the run.
+    """
 
     def __init__(self, first_look: int, limits: Limits):
         self.first_look = first_look
         self.tol = limits.tol
-        self.latest = 0.75 * limits.max_iter
+        self.latest = MOST_ITERATIONS * limits.max_iter
+        # By the iteration in which they were proven
         self.gaps: dict[int, float] = {}
 
     def ends(self, iteration: int, gap: float) -> bool:
@@ -47,22 +62,24 @@ class Patience:
         # The second half of the iterations must have halved the gap.
         earlier = [old for when, old in self.gaps.items() if when <= iteration // 2]
         expected = 0.5 * min(earlier, default=math.inf)
-        return gap > max(expected, 10.0 * self.tol)
+        return gap > max(expected, NEARLY_DONE * self.tol)
 
 
 class Trend:
-    """The gaps of the epochs so far.
+    """The gaps of the epochs so far, proven or estimated.
 
-    It tells whether epochs will finish sooner than the interior-point solver would.
+    Their trend tells whether epochs will finish sooner than the interior-point solver.
     """
 
     def __init__(self, problem: Problem, tol: float):
+        # Smaller gaps are out of reach, and a logarithm of 0 undefined.
         self.tol = max(tol, 1e-12)
-        self.has_fallback = can_take_over(problem)
+        self.can_take_over = can_take_over(problem)
+        # The smallest gap up to each epoch, and none before the first
         self.gaps = [math.inf]
         # An interior-point solve takes as long as this number of epochs.
         self.budget = math.inf
-        if self.has_fallback:
+        if self.can_take_over:
             self.budget = interior_point_seconds(problem) / epoch_seconds(problem)
 
     def hopeless(self, gap: float) -> bool:
@@ -77,11 +94,11 @@ class Trend:
             return False
         if epochs > LAST_LOOK * self.budget:
             return True
-        # If the gap goes on shrinking as in the second half of the epochs, how many
-        # more are needed?
-        earlier = self.gaps[epochs // 2]
+        # If the logarithm of the gap goes on falling as in the second half of the
+        # epochs, missing / (gained per epoch) more are needed: are they too many?
+        middle = epochs // 2
         gained = 0.0
-        if math.isfinite(earlier):
-            gained = math.log(earlier / gap)
+        if math.isfinite(self.gaps[middle]):
+            gained = math.log(self.gaps[middle] / gap)
         missing = math.log(gap / self.tol)
-        return missing * (epochs - epochs // 2) > gained * self.budget
+        return missing * (epochs - middle) > gained * self.budget

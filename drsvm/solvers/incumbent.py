@@ -16,9 +16,13 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.result import Status
 from drsvm.solvers.base import Candidate
 
+# The share of the tolerance that a bound may lose to limits of rounding errors, which
+# are larger than the errors
+SHARE_OF_ROUNDING = 0.05
+
 
 class Incumbent:
-    """The best classifier and the best bound so far.
+    """The best classifier (`primal`) and the best bound (`dual`) so far.
 
     They may come from different iterations.
     """
@@ -26,8 +30,8 @@ class Incumbent:
     def __init__(self, problem: Problem, tol: float):
         self.problem = problem
         self.aim_at(tol)
-        # w = 0 without multipliers: the objective is 1 for all parameters, the bound is
-        # 0.
+        # w = 0 without multipliers: every hinge loss is 1, so the objective is 1, and
+        # the bound is 0.
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
         zeros = problem.rows.zeros()
         self.dual = DualPoint(zeros, zeros, 0.0)
@@ -36,17 +40,16 @@ class Incumbent:
     def aim_at(self, tol: float) -> None:
         """Set the gap to be reached."""
         self.tol = tol
-        # A bound may lose a share of the tolerance to what is only known in advance
-        # about rounding errors.
-        self.slight = max(SLIGHT, 0.05 * tol)
+        self.slight = max(SLIGHT, SHARE_OF_ROUNDING * tol)
 
     @property
     def lower_bound(self) -> float:
-        # Rounding may lift the bound above the objective.
+        """The best bound, at most the objective: rounding may lift it above."""
         return min(self.dual.lower_bound, self.primal.objective)
 
     @property
     def gap(self) -> float:
+        """Objective minus lower bound."""
         return self.primal.objective - self.lower_bound
 
     @property
@@ -64,27 +67,28 @@ class Incumbent:
         # An extreme candidate may overflow or give NaN; it then fails the comparisons
         # below and is ignored.
         with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(candidate.weights).all()
-            if finite and math.isfinite(candidate.intercept):
+            has_numbers = np.isfinite(candidate.weights).all()
+            if has_numbers and math.isfinite(candidate.intercept):
                 self._certify_classifier(candidate)
             if candidate.hinge_dual is not None or candidate.flip_dual is not None:
                 dual = self._dual_point(candidate.hinge_dual, candidate.flip_dual)
                 self.dual = max(self.dual, dual, key=self._rank)
 
     def _certify_classifier(self, candidate: Candidate) -> None:
+        """Keep the classifier if its objective is the smallest so far."""
         # Copied, because the state may keep modifying its array.
         weights = np.array(candidate.weights)
         primal = primal_point(self.problem, weights, candidate.intercept)
         if not primal.objective < self.primal.objective:
             return
         self.primal = primal
-        # A bound for limited weights was proven for smaller ones only.
+        # A bound for limited weights may have been proven for smaller ones only.
         limited = math.isfinite(self.dual.contribution_bound)
         if limited and not self.dual.covers(self.problem, primal.weights):
             self.prove_again()
 
     def prove_again(self) -> None:
-        """State the bound that the multipliers prove now."""
+        """Compute again what the multipliers prove, for the classifier of now."""
         self.dual = self._dual_point(self.dual.hinge_dual, self.dual.flip_dual)
 
     def _dual_point(self, hinge_dual, flip_dual) -> DualPoint:
@@ -98,16 +102,21 @@ class Incumbent:
         )
 
     def _rank(self, dual: DualPoint) -> tuple[float, bool, float]:
-        """Prefer what is enough for all weights, then the larger bound.
+        """Return how good a bound is: compared by the first entry that differs.
 
-        NaN is the worst.
+        First, how far it goes towards the bound that the tolerance asks for; then, that
+        it holds for all weights; then its value.
         """
+        # NaN is as bad as no bound.
         bound = dual.lower_bound if dual.lower_bound >= 0.0 else 0.0
         enough = min(bound, self.primal.objective - self.tol)
         return enough, math.isinf(dual.contribution_bound), bound
 
     def status(self, tol: float) -> Status:
-        """Return the status if the gap is at most the tolerance."""
+        """Return the status of a run whose gap is at most the tolerance.
+
+        An objective below the tolerance needs no bound but 0, for all classifiers.
+        """
         if math.isinf(self.dual.contribution_bound) or self.primal.objective <= tol:
             return Status.OPTIMAL
         return Status.OPTIMAL_WITHIN_BOUNDS

@@ -1,15 +1,22 @@
 """Decisions about rows by classifiers that were trained without them.
 
-One factorisation serves all rows. On the central path of some μ, the loss of a row is
-smooth: its gradient has the size of the multiplier α_i, and it has the curvature h_i.
-Let H be the second derivative of the objective at the solution, and ℓ_i = x_iᵀ H⁻¹ x_i.
-Without row i, Newton's first step from the solution changes its own decision by
+One factorisation serves all rows. On the central path of the interior point, where
+every multiplier times its slack is a fixed μ, the loss of a row is smooth: its gradient
+has the size of the multiplier α_i, and it has the curvature h_i. Let H be the second
+derivative of the objective at the solution, and ℓ_i = x_iᵀ H⁻¹ x_i, the leverage of the
+row. Without row i, Newton's first step from the solution changes its own decision by
 
     −y_i α_i ℓ_i / (1 − h_i ℓ_i).
 
-Compared with training again without each row (120 rows of five data sets, up to 35 %
-wrong labels), this is closer than the decisions of five folds, whose classifiers have a
-fifth of the rows less.
+This is the formula for deleted residuals of least squares, with the curvatures of the
+losses as weights. Compared with training again without each row (120 rows of five data
+sets, up to 35 % wrong labels), it is closer than the decisions of five folds, whose
+classifiers have a fifth of the rows less.
+
+References
+----------
+D. Pregibon, "Logistic regression diagnostics", The Annals of Statistics 9(4), 705-724,
+1981: one Newton step in place of training again without a row.
 """
 
 import math
@@ -25,14 +32,15 @@ from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.small import SmallState
 from drsvm.solvers.interior_point.starts import Start
 
-# The μ of the central path: of 0.001, 0.01, 0.03 and 0.1, which differ little, this is
-# closest to training again.
+# The μ of the central path: of 0.001, 0.01, 0.03 and 0.1, which differ little, this
+# comes closest to training again.
 SMOOTHING = 0.01
 # With more features, the factorisation takes longer than training again in folds.
 MAX_FEATURES = 500
 # Smallest 1 − h_i ℓ_i; it is positive except for rounding.
 MIN_LEFT = 1e-9
-# Steps to the λ of the central path
+# The number of steps to the λ of the central path; each multiplies the error by a small
+# factor.
 ROUNDS = 3
 
 
@@ -52,14 +60,29 @@ def can_leave_out(problem: Problem) -> bool:
 def decisions_without(
     problem: Problem, weights, intercept: float, counts: np.ndarray
 ) -> np.ndarray:
-    """Return the decision about every row without it.
+    """Return the decision about every row by the classifier trained without it.
 
-    Of a row that counts for several, without one of them.
+    Parameters
+    ----------
+    problem : Problem
+        A problem of which `can_leave_out` is true.
+    weights, intercept : array of shape (d,), float
+        Its solution.
+    counts : array of shape (n,)
+        How many equal rows each row stands for: one of them is left out.
+
+    Returns
+    -------
+    array of shape (n,)
+        The decision values.
     """
+    # 1. A point on the central path beside the solution
     point = _point(problem, weights, intercept)
     lam = _central_lam(problem, point, problem.norm_of(weights, intercept))
     limits = check_limits(problem, InteriorPoint())
     run = SmallState(problem, limits, Start(point, lam, SMOOTHING))
+
+    # 2. The formula, with the share of one row in its leverage
     leverage = run.leverages() / np.maximum(counts, 1.0)
     alpha, h = run.curvatures()
     change = alpha * leverage / np.maximum(1.0 - h * leverage, MIN_LEFT)
@@ -74,9 +97,10 @@ def _point(problem: Problem, weights, intercept: float) -> np.ndarray:
 
 
 def _central_lam(problem: Problem, point: np.ndarray, norm: float) -> float:
-    """Return the λ of the central path.
+    """Return the λ of the central path at a given point (w, b) and its norm.
 
-    There, the multiplier of the norm is the radius.
+    There, the derivative of the objective in λ is 0: labels cannot be flipped, so it is
+    the radius minus the multiplier of the norm.
     """
     radius = problem.radius
     if radius == 0.0:

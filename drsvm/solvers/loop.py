@@ -39,13 +39,15 @@ from drsvm.utils.progress import ReportProgress, capture_progress, ignore_progre
 
 Callback = Callable[[Progress], object]
 
-# Number of steps and certificates used to predict how long the next ones will take
+# The longest of this many latest steps and certificates predicts how long the next ones
+# take.
 RECENT = 3
-# How a run may end between the gap that it is to reach and the one it aims at
+# A run that ends in one of these ways with a gap of at most `Limits.accepted` is as
+# good as one that reached the tolerance.
 FAR_ENOUGH = (Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 # How a run ends that another solver may improve on
 FAILED = (Status.STALLED, Status.ITERATION_LIMIT)
-# How much longer than the solvers that failed the next one may run
+# How many times as long as the solvers that failed, all together, the next one may run
 PATIENCE = 5.0
 
 
@@ -59,8 +61,23 @@ def run(
 ) -> Result:
     """Run a solver until there is a reason to stop, such as Ctrl-C.
 
-    The limits are those of `drsvm.solve`. With `try_others`, other solvers go on if it
-    fails.
+    Parameters
+    ----------
+    problem : Problem
+        A problem in the coordinates that the solver is to work in.
+    solver : Solver
+        The solver.
+    callback : callable, optional
+        See `drsvm.solve`.
+    try_others : bool
+        Whether other solvers go on if this one fails.
+    **limits
+        The limits of `drsvm.solve`.
+
+    Returns
+    -------
+    Result
+        The best classifier and the best bound of the run, and how it ended.
     """
     in_place = problem if solver.reads_views else problem.in_memory()
     limits["watched"] = callback is not None
@@ -87,7 +104,11 @@ def run(
 
 
 class _Loop:
-    """The loop: steps, certificates, callbacks and the reason to stop."""
+    """The loop: steps, certificates, callbacks and the reason to stop.
+
+    Several solvers may follow each other in it. They share the history, the count of
+    iterations, and the best classifier and bound.
+    """
 
     def __init__(
         self,
@@ -147,15 +168,16 @@ class _Loop:
             self.limits = replace(limits, start=self.best.candidate)
             self.best.aim_at(limits.tol)
             self.last_iteration = self.iteration + limits.max_iter
-            now = self._continue_with(other)
+            latest = self._continue_with(other)
             # A limit that only this solver has says nothing about the run.
-            if now is not Status.TIME_LIMIT or of_run.over:
-                status = now
+            if latest is not Status.TIME_LIMIT or of_run.over:
+                status = latest
         return status
 
     def _continue_with(self, solver: Solver) -> Status:
-        """Run a solver after another one has failed, and record this."""
+        """Run a solver after another one has failed, and record this in the info."""
         before = self.info
+        # What the first solver advises, such as another solver, is done here.
         before.pop("advice", None)
         status = self._run_solver(solver)
         self.info = {**before, "handed_over_to": solver.name, **self.info}
@@ -171,11 +193,13 @@ class _Loop:
         problem = self.problem
         if not solver.reads_views:
             problem = problem.in_memory()
+        # With free flips the optimum is known, and any solver has nothing to do.
         state = optimum_of_free_flips(problem) or solver.start(problem, self.limits)
         self.step_times.clear()
         try:
             reason = None
             if self._next_step_is_late(state):
+                # Not even one step: what the start proves is all there is.
                 reason = self._certify(state, late=True) or Status.TIME_LIMIT
             while reason is None:
                 # 1. Another solver, if this one gives up
@@ -205,7 +229,7 @@ class _Loop:
             self.interrupts.check()
             return reason
         except KeyboardInterrupt:
-            # So that `candidate` runs no further epochs
+            # With no time left, `candidate` runs no further epochs.
             self.limits.time.stop()
             self._keep_uncertified_steps(state)
             raise
@@ -220,6 +244,7 @@ class _Loop:
                 self.best.certify(state.candidate())
 
     def _hands_over(self, state: State) -> bool:
+        """Return whether the interior-point solver takes over now."""
         if not (state.gives_up and state.has_fallback):
             return False
         # With less time, the interior point would prove nothing.
@@ -227,6 +252,7 @@ class _Loop:
         return self.limits.time.left() >= needed
 
     def _next_step_is_late(self, state: State) -> bool:
+        """Return whether a step of the length that the state expects is too long."""
         time = self.limits.time
         return time.left() < math.inf and not time.allows(state.step_seconds)
 
@@ -263,7 +289,7 @@ class _Loop:
         state.on_certificate(gap)
         self.certificate_times.append(watch.elapsed())
 
-        # 2. Those who want to know
+        # 2. The history and the callback
         progress = Progress(
             self.iteration,
             self.watch.elapsed(),
@@ -308,7 +334,8 @@ class _Loop:
         tol = self.limits.accepted
         rows = self.problem.rows
         if status is Status.OPTIMAL and math.isfinite(best.dual.contribution_bound):
-            # The objective is at most the tolerance: 0 is a bound for all classifiers.
+            # A bound for limited weights is enough for OPTIMAL only if the objective is
+            # at most the tolerance. Then 0, a bound for all classifiers, proves it too.
             best.dual = DualPoint(rows.zeros(), rows.zeros(), 0.0)
         if status.reached:
             # What has been proven stays so if the rows are lost meanwhile.

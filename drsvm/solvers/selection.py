@@ -19,6 +19,11 @@ from drsvm.utils.parallel import available_cores, memory_size
 
 # The tolerance of `auto`, regardless of the solver it picks
 AUTO_TOL = 1e-6
+
+# All seconds below are those of one core of an ordinary server. Other machines are
+# faster or slower in about the same proportion for all solvers, so that the choice
+# hardly changes; `benchmarks/auto.py` compares it with every solver by name.
+
 # The usual number of iterations of the interior-point solver
 ITERATIONS = 14
 # If a solve takes at most this many seconds, nothing else is tried. The second number
@@ -36,11 +41,17 @@ SPARSE_PASSES = 1e-8
 PER_ROW = 1e-7
 PER_ENTRY_OF_THE_MATRIX = 1e-8
 OVERHEAD = 1.5e-3
+# The fixed seconds of an epoch
+EPOCH_OVERHEAD = 3e-4
 # With several threads, the work over the rows is done faster by this power of their
 # number, as measured.
 SPEED_UP = 0.6
 # The order up to which the interior-point solver's matrix is factorised in seconds
 MAX_ORDER = 5000
+# The share of main memory that its matrices may take
+SHARE_OF_MEMORY = 0.8
+# Rows from a file of more than this share of main memory are not kept in it.
+LARGE_FILE = 0.25
 # The number of stored entries up to which a general-purpose solver takes a fraction of
 # a second
 FEW_ENTRIES = 10_000
@@ -49,16 +60,19 @@ FEW_ENTRIES = 10_000
 class Rival(NamedTuple):
     """Solvers that may be faster than the interior-point solver for a norm.
 
-    They are tried first if the interior-point solver takes as long as `least` epochs,
-    or `least_wide` with more features than rows, where a few epochs may be enough. An
-    epoch takes some seconds per stored entry and per row.
+    They are tried first if an interior-point solve takes at least as long as some
+    number of their epochs: they then have about this number to succeed.
     """
 
     solvers: tuple[str, ...]
     least: float
+    """The least number of epochs."""
     least_wide: float
+    """The same with more features than rows, where a few epochs may be enough."""
     per_entry: float
+    """Seconds of an epoch per stored entry."""
     per_row: float
+    """Seconds of an epoch per row."""
 
 
 RIVALS: dict[type[Norm], Rival] = {
@@ -76,6 +90,7 @@ def preferences(problem: Problem) -> list[str]:
     features. They do not take all costs; with the others, a conic solver is left if the
     matrix is too large for memory.
     """
+    # 1. Rows that not every solver can work with
     rows = problem.rows
     if rows.own_solver:
         return [rows.own_solver]
@@ -84,6 +99,8 @@ def preferences(problem: Problem) -> list[str]:
     rival = RIVALS.get(type(problem.norm))
     if rival is None or not rows.readable:
         return ["interior-point"]
+
+    # 2. The interior-point solver where it is quick, or quicker than a few epochs
     quick = QUICK
     least_epochs = rival.least
     if problem.n_rows < problem.n_features:
@@ -96,6 +113,8 @@ def preferences(problem: Problem) -> list[str]:
     few_epochs = seconds < least_epochs * epoch_seconds(problem)
     if interior_point_pays(problem) and (few_epochs or _is_streamed(rows)):
         return ["interior-point", *rival.solvers]
+
+    # 3. Epochs
     if problem.has_prices and not fits:
         return [*rival.solvers, "conic", "interior-point"]
     return [*rival.solvers, "interior-point"]
@@ -107,17 +126,17 @@ def _is_streamed(rows: MemoryRows) -> bool:
     Methods that do not read the rows in their order would copy those of a view, or wait
     for those of the file.
     """
-    is_large = rows.stored * rows.dtype.itemsize > 0.25 * memory_size()
+    is_large = rows.stored * rows.dtype.itemsize > LARGE_FILE * memory_size()
     return isinstance(rows.X, RowView) or (is_large and is_mapped(rows.X))
 
 
 def interior_point_fits(problem: Problem) -> bool:
     """Return True if the matrices of the interior-point solver fit into memory.
 
-    It needs three copies of a matrix with one row per feature or, with more than a
-    thousand features and fewer rows than features, one row per sample.
+    It needs three copies of a matrix of the order `system_size`.
     """
-    return 3 * 8 * system_size(problem) ** 2 <= 0.8 * memory_size()
+    bytes_needed = 3 * 8 * system_size(problem) ** 2
+    return bytes_needed <= SHARE_OF_MEMORY * memory_size()
 
 
 def interior_point_pays(problem: Problem) -> bool:
@@ -126,7 +145,11 @@ def interior_point_pays(problem: Problem) -> bool:
 
 
 def system_size(problem: Problem) -> int:
-    """Return the number of rows of the interior-point solver's matrix."""
+    """Return the order of the interior-point solver's matrix.
+
+    It has a row per feature or, for wide rows in memory, a row per sample and free
+    weight (see `WideSystem`).
+    """
     n, d = problem.rows.shape
     if is_wide(problem) and not problem.rows.is_sharded:
         return n + len(free_features(problem))
@@ -136,17 +159,19 @@ def system_size(problem: Problem) -> int:
 def interior_point_seconds(problem: Problem) -> float:
     """Return the approximate seconds of an interior-point solve.
 
-    Its threads share the work over the rows. The figures are those of this machine's
-    cores; for rows in other places, 0 is returned.
+    Its threads share the work over the rows. For rows that are not in this process's
+    memory, 0 is returned.
     """
     rows = problem.rows
     if not rows.readable:
         return 0.0
+    # 1. The work over the rows of an iteration
     per_entry = SPARSE_PASSES if rows.is_sparse else DENSE_PASSES
     of_rows = (
         per_entry * rows.stored + PER_ROW * problem.n_rows + _gram_seconds(problem)
     )
     threads = max(1, min(available_cores(), rows.stored // THREAD_WORK))
+    # 2. That on the matrix: a Cholesky factorisation takes n³/3 multiplications.
     size = system_size(problem)
     matrix = MULTIPLICATION * size**3 / 3.0 + PER_ENTRY_OF_THE_MATRIX * size**2
     return ITERATIONS * (OVERHEAD + matrix + of_rows / threads**SPEED_UP)
@@ -162,7 +187,11 @@ def _gram_seconds(problem: Problem) -> float:
         return 0.0
     if not problem.is_sparse:
         return MULTIPLICATION * n * d * system_size(problem)
-    products = problem.rows.stored**2 * (5.0 / d if wide else 0.5 / n)
+    # With the stored entries spread evenly, a sum of n outer products takes stored² / n
+    # multiplications, and half of that for one triangle. The n × n matrix of wide rows
+    # takes stored² / d, and more if some columns are fuller than others, as in text.
+    stored = problem.rows.stored
+    products = stored**2 * (5.0 / d if wide else 0.5 / n)
     return SPARSE_MULTIPLICATION * products
 
 
@@ -170,12 +199,13 @@ def epoch_seconds(problem: Problem) -> float:
     """Return the approximate seconds of an epoch of the solvers that may be faster."""
     rival = RIVALS[type(problem.norm)]
     of_entries = rival.per_entry * problem.rows.stored
-    return 3e-4 + of_entries + rival.per_row * problem.n_rows
+    return EPOCH_OVERHEAD + of_entries + rival.per_row * problem.n_rows
 
 
 # --- solvers by name
 
-# The classes, which `drsvm.solvers` imports on first use
+# The names of classes in `drsvm.solvers`, which imports them on first use: most fits
+# need one.
 _CLASSES = {
     "interior-point": "InteriorPoint",
     "admm": "Admm",
@@ -218,6 +248,7 @@ def make_solver(solver: str | Solver, problem: Problem, **settings) -> Solver:
 
 
 def _make(name: str, settings: dict[str, Any]) -> Solver:
+    """Return the solver of a name; raise if there is no such name or setting."""
     classes = _CLASSES | _CLASSES_ELSEWHERE
     if not isinstance(name, str) or name not in classes:
         raise ValueError(
@@ -293,6 +324,7 @@ def alternatives(problem: Problem, failed: str) -> list[Solver]:
     """
     names = [name for name in preferences(problem) if name != failed]
     is_small = problem.rows.stored <= FEW_ENTRIES
+    # It is an optional dependency.
     if names and "conic" not in names and is_small and find_spec("clarabel"):
         names.insert(0, "conic")
     others = [_make(name, {}) for name in names]

@@ -1,4 +1,8 @@
-"""Weights that do not matter: interior solutions have no weight that is exactly 0."""
+"""Weights that do not matter are set to 0.
+
+Iterates of interior-point methods are in the interior of the cone, where no weight is
+exactly 0.
+"""
 
 from collections.abc import Iterator
 
@@ -7,12 +11,13 @@ import numpy as np
 from drsvm.certificate.certificate import PrimalPoint, primal_point
 from drsvm.problem.problem import Problem
 
-# Weights below this fraction of the largest one are rounding errors, and so is a
-# smaller increase of the objective.
+# Weights below this share of the largest one are rounding errors, and so is an increase
+# of the objective, which is on a scale of 1, by less than this.
 ROUNDING = 1e-9
-# With q = 1 most optimal weights are 0, so larger ones are tried first.
+# The shares of the largest weight below which weights are tried as 0. With q = 1 most
+# optimal weights are 0, so large shares are tried first.
 SHARES_OF_SPARSE_WEIGHTS = (1e-2, 1e-3, 1e-4, 1e-6, ROUNDING)
-# If the norm of all weights costs less than this, they may all be 0.
+# If the norm of all weights adds less than this to the objective, all may be 0.
 CHEAP_NORM = 1e-5
 
 
@@ -21,8 +26,22 @@ def without_rounding(
 ) -> PrimalPoint:
     """Return an optimal classifier without the weights that do not matter.
 
-    Its gap is still at most `tol`: the objective is computed again, so the certificate
-    stays strict.
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    point : PrimalPoint
+        A classifier whose objective is at most lower_bound + tol.
+    lower_bound : float
+        The proven lower bound on the optimum.
+    tol : float
+        The tolerance.
+
+    Returns
+    -------
+    PrimalPoint
+        A classifier whose gap is still at most `tol`: its objective is computed, not
+        assumed.
     """
     sizes = np.abs(point.weights)
     largest = float(sizes.max(initial=0.0))
@@ -59,7 +78,11 @@ def without_rounding(
 def _constant_classifiers(
     problem: Problem, point: PrimalPoint
 ) -> Iterator[PrimalPoint]:
-    """Yield w = 0 with the intercepts that may be optimal; a free one is −1, 0 or 1."""
+    """Yield w = 0 with the intercepts that may be optimal.
+
+    The hinge losses of a constant have kinks at −1, 0 and 1, so one of these is an
+    optimal free intercept; one with a cost may be anywhere.
+    """
     zeros = np.zeros_like(point.weights)
     for intercept in (0.0, float(np.sign(point.intercept)), point.intercept):
         yield primal_point(problem, zeros, intercept)

@@ -116,7 +116,7 @@ class DualCoordinateState(StateWithEstimates):
         self.trend = Trend(problem, limits.tol)
         self.patience = Patience(PATIENCE, limits)
         no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
-        self.gives_up = no_term_limits_the_weights and self.trend.has_fallback
+        self.gives_up = no_term_limits_the_weights and self.trend.can_take_over
 
     def step(self) -> None:
         # Shrinking ends when a certificate may succeed.
@@ -133,7 +133,7 @@ class DualCoordinateState(StateWithEstimates):
         An estimate may be far too small.
         """
         super().on_certificate(gap)
-        if self.trend.has_fallback and self.patience.ends(self.ascent.count, gap):
+        if self.trend.can_take_over and self.patience.ends(self.ascent.count, gap):
             self.gives_up = True
 
     def info(self) -> dict:

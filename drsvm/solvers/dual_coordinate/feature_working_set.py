@@ -124,7 +124,7 @@ class Exploration(DualCoordinateState):
         self.most_features = settings.most_features
         # If the interior-point solver can handle all features, more than half of them
         # save nothing.
-        if self.trend.has_fallback:
+        if self.trend.can_take_over:
             half = max(FEW, problem.n_features // 2)
             self.most_features = min(self.most_features, half)
 
