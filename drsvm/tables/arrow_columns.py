@@ -36,7 +36,8 @@ def is_text(column: Column) -> bool:
 
 
 def taken(table: Table, rows: np.ndarray) -> Table:
-    """Return rows of a table or column, without a copy if all of them are in order."""
+    """Return the rows of a table or column that have the given positions."""
+    # All rows in their order: nothing to copy.
     if len(rows) == len(table) and (np.diff(rows) == 1).all():
         return table
     return table.take(rows)
@@ -47,6 +48,7 @@ def cleaned(column: Column, empty: frozenset[str]) -> Column:
     import pyarrow  # pyright: ignore[reportMissingImports]
     from pyarrow import compute  # pyright: ignore[reportMissingImports]
 
+    # Categories count as text; a column without any value has the type "null".
     if str(column.type).startswith(("dictionary", "null")):
         column = column.cast("string")
     if not is_text(column):
@@ -57,9 +59,10 @@ def cleaned(column: Column, empty: frozenset[str]) -> Column:
 
 
 def as_texts(column: Column) -> Column:
-    """Return a column as texts, each of its values converted once."""
+    """Return a column as texts."""
     if is_text(column):
         return column
+    # Each distinct value is converted once.
     encoded = column.combine_chunks().dictionary_encode()
     texts = list(map(text_of, encoded.dictionary.to_pylist()))
     return pyarrow_or_error().array(texts, "string").take(encoded.indices)
@@ -75,7 +78,7 @@ def text_of(value: object) -> str:
 
 
 def as_numbers(column: Column) -> Column | None:
-    """Return a column of texts as integers or floats, or None if it has others."""
+    """Return texts as integers or floats, or None if one of them is not a number."""
     import pyarrow  # pyright: ignore[reportMissingImports]
     from pyarrow import compute  # pyright: ignore[reportMissingImports]
 

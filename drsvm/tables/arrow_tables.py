@@ -47,6 +47,19 @@ class TableFile:
     """A table in one file, or in all files of a folder with the same columns.
 
     Subclasses read the names of the columns at once, and the columns on demand.
+
+    Attributes
+    ----------
+    path : Path
+        The file or the folder.
+    files : list of Path
+        The files with its rows, in their order.
+    names : list of str
+        The names of the columns.
+    notes : list of str
+        What was assumed, as sentences for the user.
+    renamed : dict
+        The original name of every column that was renamed.
     """
 
     names: list[str]
@@ -55,7 +68,6 @@ class TableFile:
         self.path = path
         self.files = files_of(path)
         self.notes: list[str] = []
-        # The original name of every column that was renamed
         self.renamed: dict[str, str] = {}
 
     def stored(self, names: list[str]) -> Table:
@@ -82,7 +94,7 @@ class TableFile:
         return texts
 
     def swallowed(self, name: str, cell: str) -> bool:
-        """Return True for a cell that seems to contain other rows."""
+        """Return True for a cell that seems to contain other rows (CSV only)."""
         return False
 
 
@@ -94,6 +106,7 @@ class ArrowTable(TableFile):
         self.sample_rows = sample_rows
         self.first = 0  # the row where the current block begins
         self.n_rows = 0
+        # What shows later whether a file has been changed meanwhile
         self._stamps = []
         schemas = []
         for file in self.files:
@@ -120,7 +133,7 @@ class ArrowTable(TableFile):
     def blocks(self, names: list[str]) -> Iterator[Table]:
         """Yield tables of consecutive rows, and report the progress.
 
-        `place` counts from the current one.
+        While a block is processed, `place` takes rows of this block.
         """
         pyarrow = pyarrow_or_error()
         for file, stamp in zip(self.files, self._stamps, strict=True):
@@ -147,9 +160,9 @@ class ArrowTable(TableFile):
         odd = []
         drops = []
         for name in names:
-            kind = self.schema.field(name).type
-            if types.is_nested(kind) or types.is_binary(kind):
-                odd.append(f"column {name!r} has type {kind}")
+            arrow_type = self.schema.field(name).type
+            if types.is_nested(arrow_type) or types.is_binary(arrow_type):
+                odd.append(f"column {name!r} has type {arrow_type}")
                 drops.append(Parameter("drop", name))
         if odd:
             what = "{}: drop it with" + " {}" * len(drops) + "."
@@ -190,7 +203,7 @@ class ArrowTable(TableFile):
 
 
 def _stamp(file: Path) -> tuple[int, int]:
-    """Return the size of a file and when it was changed."""
+    """Return the size of a file, and the time at which it was changed last."""
     state = file.stat()
     return state.st_size, state.st_mtime_ns
 
@@ -205,7 +218,11 @@ def _errors_of(path: Path) -> Iterator[None]:
 
 
 def _opened(path: Path) -> Any:
-    """Return pyarrow's reader of a Parquet or Arrow file."""
+    """Return pyarrow's reader of a file.
+
+    That is a ParquetFile, which alone has `iter_batches`, or a RecordBatchFileReader of
+    an Arrow file.
+    """
     pyarrow = pyarrow_or_error()
     if compression_of(path):
         what = "Parquet files are compressed internally: unpack this one first."
@@ -224,11 +241,16 @@ def _schema_and_rows(path: Path) -> "tuple[pyarrow.Schema, int]":
         reader = _opened(path)
         if hasattr(reader, "iter_batches"):
             return reader.schema_arrow, reader.metadata.num_rows
+        # Arrow files do not state the number of their rows.
         return reader.schema, sum(map(len, _batches(path, [])))
 
 
 def _batches(path: Path, columns: list[str]) -> "Iterator[pyarrow.RecordBatch]":
-    """Yield the rows of a file: of a Parquet file, only some columns."""
+    """Yield the rows of a file.
+
+    Those of a Parquet file have the given columns only, those of an Arrow file, which
+    are views of the file, have all.
+    """
     reader = _opened(path)
     if hasattr(reader, "iter_batches"):
         yield from reader.iter_batches(BLOCK_ROWS, columns=columns, use_threads=False)

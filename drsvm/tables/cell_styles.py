@@ -14,12 +14,14 @@ import numpy as np
 
 Value = TypeVar("Value")
 
-# Texts that denote an empty cell.
+# Texts that denote an empty cell
 _WORDS_FOR_NOTHING = """
 ? NULL null Null None none NA N/A n/a na #N/A <NA> NaN nan NAN -nan -NaN NaT
 """
 MISSING = frozenset(["", *_WORDS_FOR_NOTHING.split()])
 EXACT = 2.0**53  # integers below this are exact as floats
+# What may stand around a number: signs of currencies, per cent, and blanks, of which
+# \u00a0 does not break lines. (\u202f, below, is a narrow one.)
 SIGNS = "$€£¥% \u00a0"
 # What accountants write for an empty cell: in a column of numbers, it is empty.
 DASHES = frozenset("-–—")
@@ -44,6 +46,7 @@ for _false, _true in TRUTH_WORDS:
     _TRUTH[_false] = 0.0
     _TRUTH[_true] = 1.0
 
+# (12) and -$12
 _NEGATIVE = re.compile(
     rf"\((?P<bracketed>[^()]+)\)|-[{SIGNS}]+(?P<signed>[\d.,' \u00a0\u202f]+)"
 )
@@ -61,9 +64,10 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
 class Style:
-    """How the cells of a column are written.
+    """Names of the ways in which the cells of a column may be written.
 
-    A date in another form has a style such as ``date %d.%m.%Y``.
+    A date in another form has a style such as ``date %d.%m.%Y``, with the form as
+    `datetime.strptime` takes it.
     """
 
     PLAIN = "number"
@@ -149,6 +153,7 @@ def description_of(style: str) -> str:
 
 
 def _plain(text: str) -> float | None:
+    """Return the number of a text such as 1326.5 or $12."""
     if text in DASHES:
         return np.nan
     number = as_number(text)
@@ -158,11 +163,9 @@ def _plain(text: str) -> float | None:
 
 
 def _bare(text: str) -> str:
-    """Return the text of a number without signs of currencies.
-
-    A negative one may be -$12, or (12) in brackets.
-    """
+    """Return the text of a number without signs of currencies."""
     text = text.strip(SIGNS)
+    # -$12, or (12) as accountants write it, becomes -12.
     negative = _NEGATIVE.fullmatch(text)
     if negative is None:
         return text
@@ -171,7 +174,10 @@ def _bare(text: str) -> str:
 
 
 def _with_commas(pattern: re.Pattern, separator: str, text: str) -> float | None:
-    """Return the number of a text with commas, from which separators are removed."""
+    """Return the number of a text that has commas or separators of thousands.
+
+    The separators are removed; a comma that remains is the decimal one.
+    """
     if text in DASHES:
         return np.nan
     text = _bare(text)
@@ -181,17 +187,23 @@ def _with_commas(pattern: re.Pattern, separator: str, text: str) -> float | None
 
 
 def _truth(text: str) -> float | None:
+    """Return 0 for words such as no, and 1 for words such as yes."""
     return _TRUTH.get(text.lower())
 
 
 def _iso_date(text: str) -> float | None:
+    """Return the days from 1970 to a date such as 2024-12-31, perhaps with a time."""
+    # Python also accepts 20241231, which may be a number.
     if not _ISO.fullmatch(text):
         return None
     moment = parsed(datetime.fromisoformat, text)
-    return None if moment is None else days_of(moment)
+    if moment is None:
+        return None
+    return days_of(moment)
 
 
 def _date(form: str, text: str) -> float | None:
+    """Return the days from 1970 to a date in a form of `datetime.strptime`."""
     try:
         return days_of(datetime.strptime(text, form))
     except ValueError:
@@ -199,6 +211,7 @@ def _date(form: str, text: str) -> float | None:
 
 
 def _hours(text: str) -> float | None:
+    """Return a time of day such as 17:30 in hours."""
     time = _TIME.fullmatch(text)
     if time is None:
         return None

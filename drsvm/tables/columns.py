@@ -13,7 +13,7 @@ from drsvm.utils.messages import Message, Parameter
 LABEL_NAMES = ("label", "target", "y", "class")
 LISTED = 12  # a message lists this many columns of a file
 LISTED_ABSENT = 20  # and this many that are missing
-# What a column is that cannot be the label, by its role
+# What a column is that cannot be the label, by its role: the name of an option
 NOT_THE_LABEL = {"features": "a feature", "drop": "dropped", "id": "an id"}
 
 
@@ -23,19 +23,31 @@ class Chosen:
 
     label: str
     features: list[str]
-    # The columns that were named for each role: those of `verified` and `by` are one
-    # or none.
+    # The columns by role, which is the name of the option of `ReadOptions` that names
+    # them. `verified` and `by` have one column or none.
     roles: dict[str, list[str]]
+    # `ReadOptions.mentioned`, with the columns by name
     mentioned: list[tuple[str, str]]
-    notes: list[Message]
-    problems: list[Message]
+    notes: list[Message]  # what was assumed
+    problems: list[Message]  # what needs a decision
 
 
 def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     """Return the columns that the options name.
 
-    Names that do not exist are problems, with a suggestion.
+    Parameters
+    ----------
+    names : list of str
+        All columns of the file.
+    options : ReadOptions
+        Which of them are the label, features and so on.
+
+    Returns
+    -------
+    Chosen
+        Names that do not exist are problems in it, with a suggestion.
     """
+    # 1. The label
     notes = []
     problems: list[Message] = []
     label = names[-1]
@@ -43,9 +55,11 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
         label, reason = _likely_label(names)
         note = "Column {!r} is used as the label ({}); choose another one with {}."
         notes.append(Message(note, label, reason, Parameter("label")))
+    # At most one: none if the name was not given or does not exist.
     for name in _find_all(names, [options.label], "label", problems):
         label = name
 
+    # 2. The columns of every other role, which must not contradict each other
     roles = {}
     for role in ("drop", "features", "id", "categorical", "numeric"):
         wanted = listed(names, getattr(options, role))
@@ -64,11 +78,14 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
         fixes = [Parameter("numeric", "", name) for name in both]
         problems.append(Message(what, *given, fixes=fixes))
 
+    # 3. The features: all other columns, unless they were named
     aside = {label, *roles["drop"], *roles["id"], *roles["verified"], *roles["by"]}
     features = [name for name in roles["features"] or names if name not in aside]
     if not features:
         what = f"no feature columns remain besides the label column {label!r}."
         problems.append(Message(what))
+
+    # 4. The features that other parameters mention
     mentioned = []
     for role, given in options.mentioned:
         for name in _find_all(names, listed(names, [given]), role, problems):
@@ -118,9 +135,10 @@ def _find_all(
     role: str,
     problems: list[Message],
 ) -> list[str]:
-    """Return the columns given by name or index; None is not given.
+    """Return the columns given by name or index; None stands for no column.
 
-    If there is no such column, note the problem, and return the nearest name if any.
+    A column that does not exist is added to `problems`, and the one with the most
+    similar name, if any, takes its place: so all problems of a file are found at once.
     """
     found = []
     n = len(names)

@@ -16,13 +16,28 @@ def converted(
 ) -> Table:
     """Return the columns of a schema: numbers as floats, categories as text.
 
-    Empty cells are null.
+    Parameters
+    ----------
+    file : TableFile
+        Where the table is from, for error messages.
+    table : Table
+        The cells as they are in the file.
+    schema : Schema
+        The columns, and how their cells are written.
+    empty : frozenset of str
+        Texts that count as empty.
+
+    Returns
+    -------
+    Table
+        Its empty cells are null.
     """
     pyarrow = pyarrow_or_error()
     columns = {}
     for name, column in columns_of(table.select(schema.columns)).items():
         style = schema.style(name)
         if style == Style.CATEGORY:
+            # One text for each way to write the same category
             levels = levels_of(column, empty)
             texts = levels.mapped(levels.values, None, object)
             columns[name] = pyarrow.array(texts, "string")
@@ -35,7 +50,7 @@ def converted(
         large = too_large(name, numbers, file.place)
         if large is not None:
             raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
-        # As if from pandas, NaN becomes null.
+        # pandas has NaN for empty cells: `from_pandas` turns NaN into null.
         columns[name] = pyarrow.array(numbers, from_pandas=True)
     return pyarrow.table(columns)
 
@@ -44,6 +59,7 @@ def _not_a_number(name: str, wrong: NotANumber, place: str) -> Message:
     """Return the problem that a cell does not have the style of its column."""
     remedy = "write all dates of the column like that."
     fixes = []
+    # A date in another form is not empty.
     if not wrong.is_date:
         what = "correct it, or let it count as empty ({})."
         remedy = Message(what, Parameter("missing_values"))
@@ -80,7 +96,7 @@ def kept_rows(
     Rows without a label are left out, and those with any empty cell if wanted.
     """
     n = len(table)
-    kept = np.flatnonzero(~empty_rows(file, table, label, schema, options))
+    kept = np.flatnonzero(~unused_rows(file, table, label, schema, options))
     if not len(kept):
         what = "every row has a missing value"
         if label is not None and table.column(label).null_count == n:
@@ -98,7 +114,7 @@ def kept_rows(
     return kept, [f"{lost:,} of {n:,} rows {has} {what}."]
 
 
-def empty_rows(
+def unused_rows(
     file: TableFile,
     table: Table,
     label: str | None,
@@ -107,7 +123,8 @@ def empty_rows(
 ) -> np.ndarray:
     """Return a mask of the rows that are not used.
 
-    These are rows without a label or, if so wanted, with any empty cell.
+    These are rows without a label and, with ``missing="drop"``, those with any empty
+    cell. With ``missing="error"``, an empty cell is an error.
     """
     unused = np.zeros(len(table), dtype=bool)
     problems = []
@@ -118,6 +135,7 @@ def empty_rows(
         is_empty = np.asarray(column.is_null())
         if name == label or options.missing == "drop":
             unused |= is_empty
+        # All columns with empty cells are listed in one error.
         if options.missing == "error":
             what = "has no label" if name == label else "has an empty cell"
             place = file.place(int(np.argmax(is_empty)))

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from drsvm.tables.arrow_columns import Column, Table
-from drsvm.tables.values import Coded, coded, typed
+from drsvm.tables.values import Coded, as_floats, coded
 from drsvm.utils.annotations import Matrix
 
 # Times more often than by chance that a column agrees in rows that agree in all others
@@ -29,7 +29,15 @@ FILLED = 0.8
 def copies_of(X: Table | Matrix) -> np.ndarray | None:
     """Return a number for every row, the same for copies; None if there are none.
 
-    The rows are a table, an array or a sparse matrix.
+    Parameters
+    ----------
+    X : table, data frame, array or sparse matrix of shape (n, d)
+        The rows.
+
+    Returns
+    -------
+    array of shape (n,), or None
+        The groups of rows that are copies of each other.
     """
     if hasattr(X, "tocsr"):
         return _copies_of_sparse(X.tocsr())
@@ -46,13 +54,14 @@ def copies_among(columns: Iterable[Column | Coded]) -> np.ndarray | None:
     """Return the same as `copies_of` for rows given by their columns."""
     terms = []
     for place, column in enumerate(columns):
-        # The place is mixed in, too: equal numbers in two columns must not change
-        # places unnoticed.
+        # The place of the column is mixed in, too: otherwise, (1, 2) and (2, 1) would
+        # have the same sum.
         terms.append(_mixed(_mixed(_codes(column)) + np.uint64(place)))
     return _groups(sum(terms, start=np.zeros(1, dtype=np.uint64)), iter(terms))
 
 
 def _copies_of_sparse(X: Matrix) -> np.ndarray | None:
+    """Return the same as `copies_of` for a CSR matrix; zeros add nothing to a hash."""
     entries = _mixed(_mixed(X.indices.astype(np.uint64)) ^ _codes(X.data))
     n, d = X.shape
     # What each entry adds to the hash of its row
@@ -68,9 +77,25 @@ def held_out_rows(
     seed: int | np.random.RandomState | None,
     copies: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return training rows and a share or number of test rows, stratified.
+    """Split rows into training and test rows, stratified by class.
 
     Copies stay together where possible.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        The classes.
+    size : float
+        The share of the rows for the test or, from 1 on, their number.
+    seed : int, RandomState or None
+        For the random choice.
+    copies : array of shape (n,), or None
+        What `copies_of` returns.
+
+    Returns
+    -------
+    train, test : arrays
+        The positions of the rows.
     """
     from sklearn.model_selection import train_test_split
     from sklearn.utils import check_random_state
@@ -81,6 +106,7 @@ def held_out_rows(
             rows, test_size=size, random_state=seed, stratify=y
         )
         return train, test
+    # One row of each group is drawn, and the others go with it.
     first = first_of_each(copies)
     share = size / len(y) if size >= 1 else size
     _, test = train_test_split(
@@ -118,36 +144,47 @@ def about_copies(y: np.ndarray, copies: np.ndarray | None) -> list[str]:
 def _groups(hashes: np.ndarray, terms: Iterator[np.ndarray]) -> np.ndarray | None:
     """Return the group of every row if there are copies.
 
-    The terms are what each column adds to the hashes.
+    Parameters
+    ----------
+    hashes : array of shape (n,)
+        The hashes of the rows.
+    terms : iterator over arrays of shape (n,)
+        What each column adds to the hashes.
     """
     different, groups = np.unique(hashes, return_inverse=True)
     if len(different) == len(hashes):
         return None
-    equal = _equal_pairs(hashes)
-    pairs = 0.5 * len(hashes) * (len(hashes) - 1.0)
+    n_equal = _equal_pairs(hashes)
+    n_pairs = 0.5 * len(hashes) * (len(hashes) - 1.0)
     for term in terms:
-        chance = _equal_pairs(term) / pairs
-        by_chance = CLEARLY_MORE * chance
-        if by_chance < 1.0 and equal > by_chance * _equal_pairs(hashes - term):
+        # The share of all pairs of rows that agree in this column: as many of those
+        # that agree in all others would agree in it, if it did not depend on them.
+        chance = _equal_pairs(term) / n_pairs
+        needed = CLEARLY_MORE * chance
+        # No share is above 1; the sums without the column take long to count.
+        if needed < 1.0 and n_equal > needed * _equal_pairs(hashes - term):
             return groups
     return None
 
 
 def _equal_pairs(values: np.ndarray) -> float:
+    """Return the number of pairs of entries that are equal."""
     counts = np.unique(values, return_counts=True)[1]
     return 0.5 * float((counts * (counts - 1.0)).sum())
 
 
 def _codes(column: Column | Coded) -> np.ndarray:
     """Return a column as 64-bit numbers that are equal where the cells are."""
-    numbers = None
-    if not isinstance(column, Coded):
-        numbers = typed(column)
-    if numbers is None:
-        cells = column if isinstance(column, Coded) else coded(column)
-        return cells.codes.astype(np.int64).view(np.uint64)
-    # There are many NaN, and two zeros: as one NaN and 0.0 they have the same bits.
-    return np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.uint64)
+    if isinstance(column, Coded):
+        cells = column
+    else:
+        numbers = as_floats(column)
+        if numbers is not None:
+            # Equal numbers get the same bits: NaN has many, and −0.0 + 0.0 is 0.0.
+            numbers = np.where(np.isnan(numbers), np.nan, numbers + 0.0)
+            return numbers.view(np.uint64)
+        cells = coded(column)
+    return cells.codes.astype(np.int64).view(np.uint64)
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:

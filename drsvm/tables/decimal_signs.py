@@ -19,7 +19,8 @@ from drsvm.tables.cell_styles import DATE_STYLES, SIGNS, TRUTH_WORDS, Style, fit
 AMBIGUOUS_COMMAS = "ambiguous commas"
 AMBIGUOUS_DOTS = "ambiguous dots"
 AMBIGUOUS_DATE = "ambiguous dates"
-# Numbers in which dots may separate thousands: 1.326 beside 312
+# Numbers in which dots may separate thousands: every dot has three digits behind it,
+# and numbers without one are below 1000, such as 1.326 beside 312.
 _DOTTED_OR_WHOLE = r"[+-]?([1-9]\d{0,2}\.\d{3}|\d{1,3})"
 
 
@@ -54,11 +55,16 @@ def number_style(values: list[str]) -> str | None:
     None if they are something else.
     """
     if fits(Style.PLAIN, values):
-        return AMBIGUOUS_DOTS if _dots_may_separate(values) else Style.PLAIN
+        if _dots_may_separate(values):
+            return AMBIGUOUS_DOTS
+        return Style.PLAIN
     with_comma = fits(Style.DECIMAL_COMMA, values)
     with_thousands = fits(Style.THOUSANDS, values)
     if with_comma and with_thousands:
-        return AMBIGUOUS_COMMAS if "," in "".join(values) else Style.THOUSANDS
+        # 1,326 has both; 1 326, with a blank, has no comma to wonder about.
+        if "," in "".join(values):
+            return AMBIGUOUS_COMMAS
+        return Style.THOUSANDS
     if with_comma:
         return Style.DECIMAL_COMMA
     if with_thousands:
@@ -74,10 +80,7 @@ def number_style(values: list[str]) -> str | None:
 
 
 def _dots_may_separate(values: list[str]) -> bool:
-    """Return True if dots may separate thousands: 1.326 beside 312.
-
-    Then every dot is followed by three digits, and all other numbers are below 1000.
-    """
+    """Return True if dots may separate thousands in all texts, and there are dots."""
     texts = [value.strip(SIGNS) for value in values]
     pattern = re.compile(_DOTTED_OR_WHOLE)
     return "." in "".join(texts) and all(map(pattern.fullmatch, texts))
@@ -96,22 +99,37 @@ def styles_of(
         Whether other columns have numbers with decimal points.
     decimal : str or None
         The decimal sign, if the user has given it.
+
+    Returns
+    -------
+    dict
+        The style of every column, one of those that are ambiguous, or None if its texts
+        are neither numbers nor truth values nor dates.
     """
     styles = {name: number_style(values) for name, values in texts.items()}
-    by_comma = Style.DECIMAL_COMMA in styles.values()
-    by_point = points
+
+    # 1. Which decimal signs the file has, as columns show that are not ambiguous
+    has_commas = Style.DECIMAL_COMMA in styles.values()
+    has_points = points
     three_decimals = set()
     for name, style in styles.items():
         values = texts[name]
+        # Its thousands are separated by commas, or its decimals by points: 1,326.5 and
+        # 1 326.5.
         if style == Style.THOUSANDS and re.search("[,.]", "".join(values)):
-            by_point = True
-        # 312 beside 1.326 is ambiguous, but three decimals alone are ordinary, unless
-        # another column has decimal commas.
+            has_points = True
+        # Without a number such as 312, which lacks the decimals, all may have three.
         if style == AMBIGUOUS_DOTS and not any(map(_has_hundreds, values)):
             three_decimals.add(name)
-            by_point = by_point or not by_comma
-    if decimal is None and by_comma != by_point:
-        decimal = "," if by_comma else "."
+    # They are taken for decimals, unless another column has decimal commas.
+    if three_decimals and not has_commas:
+        has_points = True
+    if decimal is None and has_commas and not has_points:
+        decimal = ","
+    if decimal is None and has_points and not has_commas:
+        decimal = "."
+
+    # 2. What they mean in the ambiguous columns
     for name, style in styles.items():
         if decimal == "," and style in (AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS):
             styles[name] = Style.DECIMAL_COMMA

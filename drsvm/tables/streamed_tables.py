@@ -17,7 +17,7 @@ from scipy import sparse
 from drsvm.tables.arrow_columns import Table, taken
 from drsvm.tables.arrow_tables import BLOCK_ROWS, ArrowTable, with_text
 from drsvm.tables.columns import choose_columns
-from drsvm.tables.conversion import converted, empty_rows, truth_of
+from drsvm.tables.conversion import converted, truth_of, unused_rows
 from drsvm.tables.dataset import Dataset, ReadOptions
 from drsvm.tables.files import invalid
 from drsvm.tables.reading import read_table
@@ -39,16 +39,12 @@ MEASURED_ROWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class StreamedTable:
-    """A table whose `data` have labels, but no cells: features are on disk.
+    """A table whose features are on disk."""
 
-    `steps` is the fitted pipeline that made them. The last `n_test` rows are for a
-    test.
-    """
-
-    data: Dataset
-    steps: Any
+    data: Dataset  # with all labels, but without cells
+    steps: Any  # the fitted pipeline from cells to features
     rows: RowsOnDisk
-    n_test: int
+    n_test: int  # the last rows, this many, are for a test
 
     def part(self, first: int, last: int) -> Matrix:
         """Return some rows without copying them."""
@@ -72,11 +68,32 @@ def stream_table(
     seed: int,
     folder: Path | None,
 ) -> StreamedTable:
-    """Read, prepare and write a table of any size."""
+    """Read, prepare and write a table of any size.
+
+    Parameters
+    ----------
+    path : Path
+        A Parquet or Arrow file, or a folder of them.
+    options : ReadOptions
+        How to read it.
+    standardise : bool
+        Whether to clip and standardise numbers.
+    test_share : float
+        The share of the rows for a test.
+    seed : int
+        For the choice of the test rows.
+    folder : Path or None
+        Where to write the features and keep them; None for a temporary folder.
+
+    Returns
+    -------
+    StreamedTable
+    """
     table = ArrowTable(path)
     with stage("preparing"):
         with part(0.0, SAMPLED):
             data = read_table(ArrowTable(path, SAMPLE_ROWS), options)
+        # Two passes over all rows
         stream = _Stream(table, data, options)
         with part(SAMPLED, MEASURED):
             steps = stream.prepared(standardise)
@@ -106,6 +123,7 @@ def _bytes_per_row(X: Matrix) -> float:
     """Return the bytes that a row takes on disk, with its label."""
     size = 8 * X.shape[0] * X.shape[1]
     if sparse.issparse(X):
+        # An entry has a number of 8 bytes and an index of 4, a row a start of 8.
         size = 12 * X.nnz + 8 * X.shape[0]
     return size / X.shape[0] + 16
 
@@ -119,7 +137,8 @@ class _Stream:
         self.options = options
         self.label = data.schema.label or ""
         self.verified = choose_columns(table.names, options).roles["verified"]
-        self.codes: dict[str, int] = {}  # of the texts of labels, in order
+        # The codes of the labels, which are numbered as they occur
+        self.codes: dict[str, int] = {}
 
     def prepared(self, standardise: bool) -> Any:
         """Return the fitted pipeline from cells to features."""
@@ -134,7 +153,8 @@ class _Stream:
         numbers, places = part_of(steps[-1], "numbers")
         if not standardise or numbers is None:
             return steps
-        # Means and deviations come from all rows instead of the sample.
+        # The limits of the clipped scaler come from the sample. Means and deviations
+        # come from all rows: it gets an inner scaler that is fitted block by block.
         fill, scaler = numbers
         scaler.scaler_ = StandardScaler()
         for cells, _ in self._blocks():
@@ -147,7 +167,7 @@ class _Stream:
     def write(self, steps: Any, folder: Path, test_share: float, seed: int) -> int:
         """Write the features of all rows, and return the number of test rows.
 
-        These are at the end.
+        These are written to a folder of their own first, and then behind the others.
         """
         # A stream of random numbers of its own: that of the seed alone may have drawn
         # the labels.
@@ -186,7 +206,7 @@ class _Stream:
         wanted = [self.label, *schema.columns, *self.verified]
         for block in table.blocks(wanted):
             block = with_text(block, self.label, empty)
-            unused = empty_rows(table, block, self.label, schema, self.options)
+            unused = unused_rows(table, block, self.label, schema, self.options)
             if unused.all():
                 continue
             block = taken(block, np.flatnonzero(~unused))
@@ -207,6 +227,7 @@ def _add(
     rows: np.ndarray | slice,
 ) -> None:
     """Write some rows of a block."""
-    part = X[rows]
-    if part.shape[0]:
-        writer.add(part, **{name: values[rows] for name, values in vectors.items()})
+    chosen = X[rows]
+    if chosen.shape[0]:
+        parts = {name: values[rows] for name, values in vectors.items()}
+        writer.add(chosen, **parts)

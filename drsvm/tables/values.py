@@ -17,15 +17,21 @@ from drsvm.tables.cell_styles import (
     as_number,
     days_of,
     description_of,
+    fits,
     parser_of,
 )
 
 EMPTY = "(empty)"  # the category of empty cells
-# Up to this many different texts among numbers are suggested as missing values.
+# If a column of numbers has up to this many different texts, messages suggest to let
+# them count as empty.
 FEW_TEXTS = 3
 # Larger numbers are refused: their squares overflow, and they are mistakes or stand for
 # an empty cell.
 LARGEST = 1e100
+# Longer values are shown in messages by their first characters only.
+LONGEST_SHOWN = 42
+FIRST_SHOWN = 38
+# Such as a postal code
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 # How pyarrow's types of numbers and texts begin.
 _NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")
@@ -35,16 +41,26 @@ _TEXTS = ("string", "large_string", "dictionary")
 class Coded(NamedTuple):
     """A column as its distinct values, and the position of each row's value in them.
 
-    An empty cell has the position -1.
+    That is what pandas calls a Categorical, and pyarrow a dictionary.
     """
 
     values: list[Any]
-    codes: np.ndarray
+    codes: np.ndarray  # positions in `values`; -1 for an empty cell
 
     def mapped(
         self, images: Iterable[object], otherwise: object, dtype: type
     ) -> np.ndarray:
-        """Return the column with an image in place of every value."""
+        """Return the column with other values.
+
+        Parameters
+        ----------
+        images : iterable
+            What takes the place of each of `values`.
+        otherwise : object
+            What takes the place of an empty cell.
+        dtype : type
+            The type of the array.
+        """
         table = np.empty(len(self.values) + 1, dtype=dtype)
         for place, image in enumerate(images):
             table[place] = image
@@ -64,7 +80,25 @@ class Coded(NamedTuple):
 class NotANumber(ValueError):
     """A cell does not have the style of its column.
 
-    `texts` are those of all such cells, if they are few.
+    Parameters
+    ----------
+    cells : Coded
+        The column.
+    numbers : list
+        The numbers of its distinct values; None for one that has another style.
+    style : str
+        The style of the column.
+
+    Attributes
+    ----------
+    row, text : int and str
+        Where the first such cell is, and what it contains.
+    texts : list of str
+        Those of all such cells, if they are few.
+    needed : str
+        What the style is, in words.
+    is_date : bool
+        Whether the column has dates, and this is one in another form.
     """
 
     def __init__(self, cells: Coded, numbers: list[float | None], style: str):
@@ -75,16 +109,16 @@ class NotANumber(ValueError):
         if len(wrong) <= FEW_TEXTS:
             self.texts = [str(cells.values[place]) for place in wrong]
         self.needed = description_of(style)
-        # Whether a column of dates has a date in another form.
-        self.is_date = style in DATE_STYLES and any(
-            parser_of(form)(self.text) is not None for form in DATE_STYLES
-        )
+        self.is_date = False
+        if style in DATE_STYLES:
+            self.is_date = any(fits(form, [self.text]) for form in DATE_STYLES)
         super().__init__(f"row {self.row + 1} contains {shown(self.text)}")
 
 
 def is_empty(value: object) -> bool:
     """Return True if a cell of a data frame is None, NaN, NaT or pandas.NA."""
     try:
+        # NaN and NaT differ from themselves.
         return value is None or bool(value != value)
     except TypeError:
         # Comparisons with pandas.NA are neither true nor false.
@@ -92,7 +126,13 @@ def is_empty(value: object) -> bool:
 
 
 def coded(column: Column) -> Coded:
-    """Return the distinct values of a column of pyarrow, or that numpy can read."""
+    """Return a column as its distinct values and their positions.
+
+    Parameters
+    ----------
+    column : Column, array or column of a data frame
+        One of pyarrow, or anything that numpy can read.
+    """
     if hasattr(column, "dictionary_encode"):
         if hasattr(column, "combine_chunks"):
             column = column.combine_chunks()
@@ -110,20 +150,21 @@ def coded(column: Column) -> Coded:
     return Coded(list(places), np.array(codes, dtype=np.intp))
 
 
-def typed(column: Column) -> np.ndarray | None:
-    """Return a column of numbers, truth values, dates or durations as floats.
+def as_floats(column: Column) -> np.ndarray | None:
+    """Return a column whose type is that of numbers, truth values or dates as floats.
 
     Dates and durations are in days. None for text and mixtures.
     """
-    kind = str(getattr(column, "type", ""))
-    if kind.startswith(_NUMBERS):
+    arrow_type = str(getattr(column, "type", ""))
+    if arrow_type.startswith(_NUMBERS):
         return np.asarray(column.cast("float64", safe=False))
     # Pyarrow would convert texts to objects one by one.
-    if kind.startswith(_TEXTS):
+    if arrow_type.startswith(_TEXTS):
         return None
     array = np.asarray(column)
     if array.dtype.kind in "Mm":
-        unit = "datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]"
+        # As numpy counts them: microseconds since 1970, or of a duration
+        unit = f"{array.dtype.kind}8[us]"
         days = array.astype(unit).astype(np.int64) / 86400e6
         return np.where(np.isnat(array), np.nan, days)
     if array.dtype.kind in "biuf":
@@ -136,7 +177,19 @@ def numbers_of(
 ) -> np.ndarray:
     """Return a column as floats, with NaN for empty cells.
 
-    Raises `NotANumber` for a cell of another style.
+    Parameters
+    ----------
+    column : Column, array or column of a data frame
+        The cells.
+    style : str
+        How they are written, if they are texts.
+    missing : frozenset of str
+        Texts that count as empty.
+
+    Raises
+    ------
+    NotANumber
+        For a cell of another style.
     """
     is_plain = style.removesuffix(Style.OR_EMPTY) in (Style.PLAIN, Style.TRUTH)
     if is_plain and hasattr(column, "type") and is_text(column):
@@ -144,20 +197,21 @@ def numbers_of(
         numbers = as_numbers(column)
         if numbers is not None:
             column = numbers
-    array = typed(column)
+    array = as_floats(column)
     if array is not None:
+        # Numbers, too, may stand for empty cells, such as -999.
         for text in missing - MISSING:
             number = as_number(text)
             if number is not None:
                 array = np.where(array == number, np.nan, array)
         return array
     cells = coded(column)
-    numbers = _numbers(cells.values, style, missing)
+    numbers = _parsed(cells.values, style, missing)
     if None in numbers and style in DATE_STYLES:
         # All dates may have another form than in training, if they fit only one.
         fitting = []
         for form in DATE_STYLES:
-            attempt = _numbers(cells.values, form, missing)
+            attempt = _parsed(cells.values, form, missing)
             if None not in attempt:
                 fitting.append(attempt)
         if len(fitting) == 1:
@@ -169,7 +223,7 @@ def numbers_of(
     return array
 
 
-def _numbers(
+def _parsed(
     values: list[Any], style: str, missing: frozenset[str]
 ) -> list[float | None]:
     """Return cells as numbers: NaN if empty, None if of another style."""
@@ -188,9 +242,22 @@ def _numbers(
 def too_large(
     name: str, values: np.ndarray, place: Callable[[int], str]
 ) -> tuple[str, list[int]] | None:
-    """Return a text about numbers beyond `LARGEST`, and the first row of each of them.
+    """Return what is wrong with a column that has numbers beyond `LARGEST`.
 
-    None if a column has no such numbers.
+    Parameters
+    ----------
+    name : str
+        The name of the column.
+    values : array of shape (n,)
+        Its numbers.
+    place : callable
+        Returns where a row is, for the message.
+
+    Returns
+    -------
+    tuple of str and list of int, or None
+        The message, and the first row with each of these numbers; None if there are
+        none.
     """
     beyond = np.flatnonzero(np.abs(values) > LARGEST)
     if len(beyond) == 0:
@@ -216,16 +283,22 @@ def level_of(value: object, missing: frozenset[str] = MISSING) -> str | None:
         return None
     number = as_number(text)
     if number is not None and abs(number) < EXACT:
-        text = str(int(number)) if number.is_integer() else repr(number)
+        text = repr(number)
+        if number.is_integer():
+            text = str(int(number))
     elif text.lower() in TRUTH_WORDS[0]:
         text = text.lower()
-    return None if text in missing else text
+    # With -999 as an empty cell, so is -999.0.
+    if text in missing:
+        return None
+    return text
 
 
 def levels_of(column: Column, missing: frozenset[str] = MISSING) -> Coded:
     """Return the categories of a column as text; empty cells have the code -1."""
     cells = coded(column)
     levels: dict[str, int] = {}
+    # The level of each distinct cell, by its position
     places = []
     for value in cells.values:
         level = level_of(value, missing)
@@ -251,12 +324,13 @@ def labels_of(labels: Coded, truth: bool | None = None) -> np.ndarray:
     if truth and lower <= set(TRUTH_WORDS[0]):
         values = np.char.lower(words) == "true"
     else:
-        values = _as_numbers(words)
+        values = _numbers_or_texts(words)
+    # `words` are the texts of these codes.
     used = np.unique(labels.codes)
     return values[np.searchsorted(used, labels.codes)]
 
 
-def _as_numbers(words: list[str]) -> np.ndarray:
+def _numbers_or_texts(words: list[str]) -> np.ndarray:
     """Return texts as numbers, or as they are if numbers would lose information."""
     texts = np.array(words)
     numbers = list(map(as_number, words))
@@ -271,12 +345,15 @@ def _as_numbers(words: list[str]) -> np.ndarray:
 def whole_numbers(values: np.ndarray) -> np.ndarray:
     """Return numbers as integers if all of them are whole."""
     whole = (np.abs(values) < EXACT) & (values == np.trunc(values))
-    return values.astype(np.int64) if whole.all() else values
+    if whole.all():
+        return values.astype(np.int64)
+    return values
 
 
 def shown(value: object) -> str:
     """Return a value for a message, truncated if it is long."""
     text = repr(value)
-    if len(text) <= 42:
+    if len(text) <= LONGEST_SHOWN:
         return text
-    return f"{text[:38]}...{text[-1]}"
+    # The last character is the closing quote.
+    return f"{text[:FIRST_SHOWN]}...{text[-1]}"
