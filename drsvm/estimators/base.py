@@ -1,5 +1,6 @@
 """What all classifiers share: the steps of a fit, predictions and probabilities."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from importlib import metadata
@@ -41,8 +42,9 @@ from drsvm.utils.clock import TimeLimit
 from drsvm.utils.parallel import single_threaded_blas
 from drsvm.utils.progress import following, lines, stage
 
-# From automatic class weights to balanced ones: each step is a fit
+# From automatic class weights to balanced ones: each step is a fit, so there are few
 STEPS = 5
+# Attributes of a result that a fitted classifier has as well, with "_" at the end
 CERTIFICATE = ("objective", "lower_bound", "gap", "radius_price")
 
 
@@ -146,6 +148,7 @@ class CommonMixin(CallbackSupportMixin):
     def _by_row(
         self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], X: Matrix
     ) -> np.ndarray:
+        """Return a function of decision values and sigmoids, where X is."""
         decisions = self.decision_function(X)
         if not hasattr(self, "sigmoids_"):
             raise NotFittedError(
@@ -158,7 +161,7 @@ class CommonMixin(CallbackSupportMixin):
         return backend.by_row(function, decisions, self.sigmoids_, len(self.classes_))
 
     def _decision_at(self, odds: float) -> float:
-        """Return from which decision on the second of two classes has these log-odds.
+        """Return the decision value at which the second class has these log-odds.
 
         It is used by `audit.model_layers`.
         """
@@ -180,7 +183,7 @@ class CommonMixin(CallbackSupportMixin):
     def _store_certificate(self, runs: Sequence[Any]) -> None:
         """Store what is proven: a number for two classes, otherwise an array.
 
-        NaN where nothing is.
+        It is NaN where nothing is proven, as of the runs of `partial_fit`.
         """
         for name in CERTIFICATE:
             values = [float(getattr(run, name, np.nan)) for run in runs]
@@ -190,15 +193,15 @@ class CommonMixin(CallbackSupportMixin):
                 setattr(self, f"{name}_", np.array(values))
 
 
-class FitMixin(CommonMixin):
+class FitMixin(CommonMixin, ABC):
     """A fit of one classifier, from the data to the warnings at the end.
 
     A class says how its data are checked (`_check_data`), how its problems are posed
     and solved (`_solve`), and what makes its classifier (`_store_classifier`).
     """
 
+    # Parameters of the estimators, for type checkers
     if TYPE_CHECKING:
-        class_weight: Any
         cv: Any
         fit_intercept: bool
         flip_cost: Any
@@ -206,11 +209,17 @@ class FitMixin(CommonMixin):
         threshold: str | Mapping[Any, float]
         verbose: int
 
-        def _check_data(self, X, y, sample_weight, flip_cost) -> FitData: ...
-        def _solve(
-            self, data: FitData, callbacks: FitCallbacks, time: TimeLimit
-        ) -> Solved: ...
-        def _store_classifier(self, data: FitData, solved: Any) -> None: ...
+    @abstractmethod
+    def _check_data(self, X, y, sample_weight, flip_cost) -> FitData:
+        """Return the data of a fit, checked, with the flip costs that apply."""
+
+    @abstractmethod
+    def _solve(self, data: FitData, callbacks: FitCallbacks, time: TimeLimit) -> Solved:
+        """Return the problems, with radius and ridge, and their results."""
+
+    @abstractmethod
+    def _store_classifier(self, data: FitData, solved: Any) -> None:
+        """Store the attributes of the decision function, besides the intercept."""
 
     @with_callbacks
     def fit(
@@ -244,6 +253,7 @@ class FitMixin(CommonMixin):
         progress = following(lines(print), print) if self.verbose else nullcontext()
         # Limiting BLAS takes a while, so it is done once for all the runs of a fit.
         with progress, single_threaded_blas():
+            # 1. Check the data, and what the threshold is to be placed for.
             check_calibration(self.calibration)
             self._flip_cost_by_row = flip_cost is not None
             if flip_cost is None:
@@ -251,19 +261,25 @@ class FitMixin(CommonMixin):
             data = self._check_data(X, y, sample_weight, flip_cost)
             self.classes_ = data.classes
             goal = goal_of(self.threshold, data.classes, self.fit_intercept)
+            # 2. Pose the problems of the classes, choose radius and ridge, and solve.
             automatic = data.has_automatic_weights
             callbacks = FitCallbacks(self, X, y, may_solve_again=automatic)
             solved = self._solve(data, callbacks, time)
             if automatic:
                 data, solved = self._solve_again(data, solved, callbacks, time)
             warn_of_large_budgets(solved.problems.given, data.classes)
-            # Stored before the threshold is placed, in case of Ctrl-C
+            # 3. Store the classifier with the intercept of the optimum, to which the
+            # certificate refers: Ctrl-C may come during the next steps.
             self._store(data, solved)
             self._store_classifier(data, solved)
+            # 4. Place the threshold by decisions about rows that are new to it.
             unseen = self._unseen_decisions(data, solved, goal, time)
-            self._place_threshold(data, goal, unseen)
-            self._fit_sigmoids(data, solved, unseen, time)
-            self.intercept_ = data.like(self.intercept_)
+            self.threshold_ = self._best_threshold(data, solved, goal, unseen)
+            self.intercept_ = data.like(self.intercept_ - self.threshold_)
+            # 5. Fit the sigmoids of probabilities to the same decisions.
+            if self.calibration is not None and not solved.cut_short:
+                self.sigmoids_ = self._fitted_sigmoids(data, solved, unseen, time)
+            # 6. Say what has been reached.
             callbacks.end()
             report_outcome(
                 solved,
@@ -294,17 +310,20 @@ class FitMixin(CommonMixin):
         balanced = data.closer_to_balance(1.0)
         if np.allclose(data.class_factors, balanced.class_factors):
             return data, solved
-        most = self._solve(balanced, callbacks, time)
-        if is_constant(most):
+        # Balanced weights first: if not even these help, no others do.
+        solved_balanced = self._solve(balanced, callbacks, time)
+        if is_constant(solved_balanced):
             return data, solved
-        if not most.results[0].status.reached:  # interrupted, or no time
-            return balanced, most
+        # The run was interrupted, or the time is up.
+        if not solved_balanced.results[0].status.reached:
+            return balanced, solved_balanced
         for step in range(1, STEPS):
             closer = data.closer_to_balance(step / STEPS)
-            found = self._solve(closer, callbacks, time)
-            if not is_constant(found):  # nor if it was interrupted
-                return closer, found
-        return balanced, most
+            solved_closer = self._solve(closer, callbacks, time)
+            # What was interrupted does not count as constant either, and ends this.
+            if not is_constant(solved_closer):
+                return closer, solved_closer
+        return balanced, solved_balanced
 
     def _store(self, data: FitData, solved: Solved) -> None:
         """Store what all classifiers have, with the intercept of the optimum."""
@@ -317,7 +336,8 @@ class FitMixin(CommonMixin):
         self.intercept_cost_ = problems.given[0].intercept_cost
         self.class_factors_ = data.class_factors
         self.threshold_ = 0.0
-        self.__dict__.pop("sigmoids_", None)  # of an earlier fit
+        # Those of an earlier fit belong to another classifier.
+        vars(self).pop("sigmoids_", None)
         self.n_iter_ = max([result.n_iter for result in results])
         if len(results) == 1:
             self.result_ = results[0]
@@ -330,45 +350,51 @@ class FitMixin(CommonMixin):
     ) -> OutOfFoldDecisions | None:
         """Return decisions about rows that the classifier has not seen.
 
-        None if nothing can be placed by them.
+        None if they are not needed, or if nothing can be placed by them.
         """
-        moves = self._threshold_moves(goal, len(solved.results))
-        if not (moves or self.calibration) or solved.cut_short:
+        are_needed = self._moves_threshold(goal, solved) or self.calibration
+        if not are_needed or solved.cut_short:
             return None
+        # All rows have the same decision value, or there is no time for folds.
         if solved.are_constant or time.over:
             return None
         with stage("placing the threshold"):
             return data.out_of_fold(solved, self.cv, time)
 
-    def _threshold_moves(self, goal: Goal, n_problems: int) -> bool:
-        return goal != "optimum" and n_problems == 1 and self.fit_intercept
+    def _moves_threshold(self, goal: Goal, solved: Solved) -> bool:
+        """Return whether a threshold is placed: of two classes, with an intercept."""
+        return goal != "optimum" and len(solved.results) == 1 and self.fit_intercept
 
-    def _place_threshold(
-        self, data: FitData, goal: Goal, unseen: OutOfFoldDecisions | None
-    ) -> None:
-        if unseen is None or not self._threshold_moves(goal, unseen.decisions.shape[1]):
-            return
+    def _best_threshold(
+        self,
+        data: FitData,
+        solved: Solved,
+        goal: Goal,
+        unseen: OutOfFoldDecisions | None,
+    ) -> float:
+        """Return the decision value at which the classes meet, 0 if none is placed."""
+        if unseen is None or not self._moves_threshold(goal, solved):
+            return 0.0
+        # Class weights of the user count in a score. Costs replace them.
         if isinstance(goal, str):
             unseen = data.with_given_weights(unseen)
-        self.threshold_ = choose_threshold(unseen, goal)
-        self.intercept_ = self.intercept_ - self.threshold_
+        return choose_threshold(unseen, goal)
 
-    def _fit_sigmoids(
+    def _fitted_sigmoids(
         self,
         data: FitData,
         solved: Solved,
         unseen: OutOfFoldDecisions | None,
         time: TimeLimit,
-    ) -> None:
-        """Fit the sigmoids of probabilities.
+    ) -> np.ndarray:
+        """Return slope and offset of the sigmoid of every decision.
 
-        Without decisions about unseen rows, they are fitted to the training rows.
+        Without decisions about unseen rows, those about training rows are used.
         """
-        if self.calibration is None or solved.cut_short:
-            return
         if unseen is None or not len(unseen.labels):
             unseen = data.out_of_fold(solved, self.cv, time, unseen=False)
             if not solved.are_constant and time.over:
                 warn_of_overconfidence()
+        # Probabilities are functions of the values that `decision_function` returns.
         moved = unseen._replace(decisions=unseen.decisions - self.threshold_)
-        self.sigmoids_ = fitted_sigmoids(moved, len(data.classes))
+        return fitted_sigmoids(moved, len(data.classes))

@@ -38,7 +38,6 @@ from drsvm.problem.backends import ForGpu, backend_of, engine_of, to_numpy
 from drsvm.problem.feature_space import rows_of_functions
 from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import KernelFunction
-from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Results, Status
 from drsvm.problem.validation import check_rows
 from drsvm.solvers.base import check_count
@@ -52,8 +51,10 @@ class SolvedKernel(Solved):
     """The problems of a kernel, and their results."""
 
     gamma: float
+    """The coefficient γ of the kernel."""
+
     basis: LandmarkBasis | None
-    """The basis of a span, if the problems are in one."""
+    """The basis of the span of landmarks, if the problems are linear ones in it."""
 
 
 class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
@@ -234,8 +235,9 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     ) -> SolvedKernel:
         with naming_large_entries(data):
             problems, gamma, basis = self._pose(data, time)
+        # In a span the problems are linear. Any solver takes them.
         solver = "auto"
-        if problems.given[0].rows.is_kernel:
+        if basis is None:
             solver = Landmarks(self._max_landmarks())
         # A rough solution is made of more rows than may be wanted, and would be kept if
         # it is better.
@@ -250,8 +252,8 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         results = solve_problems(
             problems, starts, solver, limits, self.n_jobs, callbacks, time
         )
-        pairs = zip(problems.given, results, strict=True)
-        results = [_with_what_is_proven(*pair) for pair in pairs]
+        claim = _claimed_anywhere if basis is None else _claimed_in_span
+        results = [claim(result) for result in results]
         return SolvedKernel(problems, results, gamma, basis)
 
     def _pose(
@@ -267,7 +269,8 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
             "time": time,
         }
         if self.landmarks is None and not isinstance(data, RemoteFitData):
-            return *problems_in_feature_space(data, **choices), None
+            problems, gamma = problems_in_feature_space(data, **choices)
+            return problems, gamma, None
         return problems_in_span(
             data,
             **choices,
@@ -325,19 +328,25 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         weights = solved.weights
         basis = solved.basis
         if basis is not None:
+            # Weights are coordinates in the basis, whose functions are sums over
+            # landmarks: so is the classifier.
             self.landmarks_ = basis.landmarks
             self.dual_coef_ = weights @ basis.coefficients.T
             self.landmark_indices_ = np.full(len(basis.coefficients), -1)
             self.intercept_ = self.intercept_ + weights @ basis.functions.intercept
             return
+        # Weights are coefficients of the rows of the problems, which are some of the
+        # given ones in another order.
         kept = np.arange(data.X.shape[0])
         if problems[0].kept is not None:
             kept = to_numpy(problems[0].kept)
             self.result_ = _in_given_order(solved.results, kept, self.classes_)
+        # A row is a landmark if any of the classifiers uses it.
         used = np.flatnonzero(weights.any(axis=0))
         self.dual_coef_ = weights[:, used]
         self.landmark_indices_ = kept[used]
         self.landmarks_ = data.X[self.landmark_indices_]
+        # f·(φ(x) − μ) + b = f(x) + (b − f·μ), with the centre μ of the rows
         means = []
         for problem, weights_of_one in zip(problems, weights, strict=True):
             means.append(problem.rows.mean_of(weights_of_one))
@@ -370,6 +379,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
             return self._decisions()(rows)
         if self.kernel == "precomputed":
             return backend.like(X, self._decisions()(rows))
+        # On a GPU: the values of the kernel are computed there, column by column.
         kernel = self._kernel_classifier()
         functions = rows_of_functions(ForGpu(kernel.landmarks), kernel.function)
         points = kernel.scaled(rows)
@@ -464,16 +474,19 @@ def in_memory(values) -> Matrix:
     return values
 
 
-def _with_what_is_proven(problem: Problem, result: Result) -> Result:
-    """Return the result with the status of what it proves.
+def _claimed_in_span(result: Result) -> Result:
+    """Return the result of a linear problem in a span with what it proves."""
+    # A weaker claim, about limited weights, stays as it is.
+    if result.status is Status.OPTIMAL:
+        return replace(result, status=Status.OPTIMAL_IN_SPAN)
+    return result
 
-    Where there is no proof in the whole feature space, it is about a span.
+
+def _claimed_anywhere(result: Result) -> Result:
+    """Return the result of a problem in the feature space with what it proves.
+
+    Without a proof in the whole feature space, it is about the span of the landmarks.
     """
-    if not problem.rows.is_kernel:
-        # A weaker claim, about limited weights, stays as it is.
-        if result.status is Status.OPTIMAL:
-            return replace(result, status=Status.OPTIMAL_IN_SPAN)
-        return result
     bound = min(result.info.get("bound_in_span", -math.inf), result.objective)
     # The bound is 0 if there was no time for one of the whole feature space.
     if result.lower_bound == 0.0 and result.objective - bound <= result.tol:
@@ -495,5 +508,9 @@ def _in_given_order(
 def _decisions_of_table(
     places: np.ndarray, coef: np.ndarray, intercept: np.ndarray, rows: Matrix
 ) -> np.ndarray:
+    """Return decision values from kernel values with the training rows.
+
+    The landmarks are the training rows at the given places.
+    """
     values = np.asarray(rows[:, places] @ coef.T, dtype=np.float64) + intercept
     return values.ravel() if len(coef) == 1 else values
