@@ -17,6 +17,8 @@ import numpy as np
 from _common import report, short, table
 from _scale_gpu import gpu_part
 
+from drsvm.engines import Steps
+
 REPEATS = 15
 """Iterations that are timed, after a first one."""
 
@@ -86,7 +88,7 @@ def seconds_of_rounds(engine) -> dict[str, float]:
     rounds: dict[str, Callable[[], object]] = {
         "predict": lambda: engine.predict(direction, 1e-3),
         "longest_steps": lambda: engine.longest_steps(direction, 1e-3, 0.4),
-        "advance": lambda: engine.curvature(1e-3, 1e-3),
+        "advance": lambda: engine.curvature(Steps(1e-3, 1e-3)),
     }
     times: dict[str, list[float]] = {name: [] for name in rounds}
     for _ in range(REPEATS + 1):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from drsvm.engines.dask.dask_backend import DaskBackend
     from drsvm.engines.dask.dask_coordinator import DaskChannel, DaskCoordinator
+    from drsvm.engines.engine import Steps
     from drsvm.engines.matrices import (
         DENSE_FROM,
         BlasMatrices,

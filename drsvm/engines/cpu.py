@@ -21,7 +21,7 @@ from drsvm.certificate.multipliers import DualSums, dual_sums
 from drsvm.compiled import interior_point_passes as passes
 from drsvm.compiled.interior_point_passes import BLOCK, Buffers, Share, Step
 from drsvm.compiled.products import TILE
-from drsvm.engines.engine import Engine, Prediction, Rates
+from drsvm.engines.engine import Engine, Prediction, Rates, Steps
 from drsvm.engines.matrices import FEW_FEATURES, WideRows, in_fastest_form, matrices_for
 from drsvm.engines.newton_matrix import Curvature
 from drsvm.problem.memory_rows import RowView, in_memory, unsigned_parts
@@ -47,10 +47,11 @@ Value = TypeVar("Value")
 
 
 def is_wide(problem: Problem) -> bool:
-    """Return whether to solve the system of the rows instead of that of the features.
+    """Return whether to solve a system of the size of the rows, not of the features.
 
-    Weights without norm and ridge, those of features that cannot shift, cost as much
-    there as a row.
+    With fewer rows than features, the Woodbury identity turns the d × d system of the
+    Newton step into an n × n one. Weights without norm and ridge, those of features
+    that cannot shift, cost as much there as a row.
     """
     n, d = problem.rows.shape
     if n >= d or d <= WIDE_FROM:
@@ -100,26 +101,27 @@ def tiles_of(rows: slice) -> slice:
 
 
 @dataclass(eq=False)
-class _Thread:
-    """The rows of one thread, its buffers, and the sums that it returns."""
+class _Workspace:
+    """A share of the rows, the buffers for it, and the sums of the current pass."""
 
-    number: int
+    number: int  # of the share
     rows: slice
-    share: Share  # of its rows or, if these are a view, of all rows
+    share: Share  # of these rows or, if the data are a view, of all rows
     buffers: Buffers
-    totals: np.ndarray
+    totals: np.ndarray  # (4, d or d + 1): sums of rows
     rates: Rates
 
-    def blocks(self) -> Iterator[tuple[slice, Share]]:
+    def ranges(self) -> Iterator[tuple[slice, Share]]:
         """Yield ranges of the rows, each with its part of the share.
 
-        All rows come at once or, if they are a view that is computed when it is read,
-        block by block.
+        All rows are one range. If they are a view, which is computed when it is read,
+        there are several: what is computed then stays in the cache during a pass.
         """
         view = self.share.data
         if not isinstance(view, RowView):
             yield self.rows, self.share
             return
+        # Whole blocks, so that sums are added up in the same order as for an array.
         size = BLOCK * max(1, VIEW_BYTES // (8 * BLOCK * view.shape[1]))
         first = self.rows.start
         for block in slices(self.rows.stop - first, size):
@@ -131,7 +133,7 @@ class _Thread:
 
 
 def _sums(values: list[tuple[float, ...]]) -> list[float]:
-    """Add several numbers of each thread, in the order of the rows."""
+    """Return the sums of several numbers, of which each range of rows has some."""
     return [sum(numbers) for numbers in zip(*values, strict=True)]
 
 
@@ -172,6 +174,7 @@ def buffers_for(n_linear: int, n_transposed: int, *, sparse: bool) -> Buffers:
     )
 
 
+# A pass with these does not move the samples.
 _NO_CORRECTION = np.empty((0, 4, TILE))
 NO_STEP = Step(np.empty(0), 0.0, 0.0)
 
@@ -179,7 +182,22 @@ NO_STEP = Step(np.empty(0), 0.0, 0.0)
 class CpuEngine(Engine):
     """Threads over shares of the rows.
 
-    The cut depends on their number only, so that results can be repeated.
+    How the rows are cut depends on the data and on the number of threads only, and all
+    sums are added in the order of the rows, so that results can be repeated.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its rows are in this process's memory, or in a file.
+    n_threads : int, optional
+        The maximum number of threads; by default that of the available cores.
+    state_folder : str, optional
+        Folder for temporary files, which hold the state of the samples; by default it
+        is in memory.
+    may_be_wide : bool
+        Whether to solve the system of the rows if these are few (`is_wide`).
+    state : array of shape (tiles, 6, TILE), optional
+        The state of another run on the rows, which this run changes and goes on from.
     """
 
     def __init__(
@@ -189,13 +207,15 @@ class CpuEngine(Engine):
         state_folder: str | None = None,
         *,
         may_be_wide: bool = True,
-        # That of another run on the rows, which is shared
         state: np.ndarray | None = None,
     ):
         self.n_features = problem.n_features
         self.n_linear = problem.n_features + problem.fit_intercept
         wide = may_be_wide and is_wide(problem)
-        self.rows = in_fastest_form(in_memory(problem.X) if wide else problem.X)
+        X = problem.X
+        if wide:
+            X = in_memory(X)
+        self.rows = in_fastest_form(X)
         n, d = problem.rows.shape
         stored = problem.rows.stored
         self.small = stored < THREAD_WORK
@@ -203,6 +223,7 @@ class CpuEngine(Engine):
         self.n_threads = max(1, min(n_threads or available_cores(), worthwhile))
         weights = problem.sample_weight
         kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
+        # Compiled functions multiply by them instead of branching.
         flips = 1.0 * flips
         self.mass = float(weights.sum())
         self.weight = 2.0 * self.mass + float(weights @ np.broadcast_to(flips, n))
@@ -210,7 +231,8 @@ class CpuEngine(Engine):
         if state is None:
             state = room_for((math.ceil(n / TILE), 6, TILE), state_folder)
         self._state = state
-        # The corrected direction: of the samples, and in (w, b, λ)
+        # What `predict` and `longest_steps` leave for the move: the corrections of the
+        # samples, with the changes of their margins, and the direction in (w, b, λ)
         self._corrections = _NO_CORRECTION
         self._step = NO_STEP
         if self.rows.is_sparse:
@@ -218,11 +240,11 @@ class CpuEngine(Engine):
         else:
             entries = (self.rows.X, None, None)
         whole = Share(*entries, d, problem.signs, weights, flips, kappa, state)
-        self._threads = [
-            self._thread(number, whole, slice(*ends))
+        self._workspaces = [
+            self._workspace(number, whole, slice(*ends))
             for number, ends in enumerate(pairwise(self._cut(stored)))
         ]
-        n_shares = len(self._threads)
+        n_shares = len(self._workspaces)
         self.n_threads = min(self.n_threads, n_shares)
         if wide:
             self.wide = WideRows(self.rows.X, self.n_threads)
@@ -253,14 +275,17 @@ class CpuEngine(Engine):
         inner = np.round(begins / TILE).astype(int) * TILE
         return sorted({0, *inner.tolist(), n})
 
-    def _thread(self, number: int, whole: Share, rows: slice) -> _Thread:
+    def _workspace(self, number: int, whole: Share, rows: slice) -> _Workspace:
         n_transposed = 0
         if not self.rows.is_sparse and self.n_features <= FEW_FEATURES:
             n_transposed = self.n_features
-        return _Thread(
+        share = whole
+        if not isinstance(whole.data, RowView):
+            share = part_of(whole, rows)
+        return _Workspace(
             number,
             rows,
-            whole if isinstance(whole.data, RowView) else part_of(whole, rows),
+            share,
             buffers_for(self.n_linear, n_transposed, sparse=self.rows.is_sparse),
             np.zeros((4, self.n_linear)),
             Rates(),
@@ -275,67 +300,75 @@ class CpuEngine(Engine):
         if self.n_threads == 1:
             return [work(0)]
         with np.errstate(all="ignore"):
-            return over(range(len(self._threads)), work)
+            return over(range(len(self._workspaces)), work)
 
-    def _over_rows(self, call: Callable[[_Thread, slice, Share], Value]) -> list[Value]:
-        """Return call(thread, rows, share) for every range of rows, in their order.
+    def _over_rows(
+        self, call: Callable[[_Workspace, slice, Share], Value]
+    ) -> list[Value]:
+        """Return call(workspace, rows, share) for every range of rows, in their order.
 
-        The ranges are those of `_Thread.blocks`. Totals and rates of all threads are
-        set to zero first.
+        The ranges are those of `_Workspace.ranges`. Totals and rates are set to zero
+        first. Calls run in several threads: each writes only to its workspace, to the
+        state of its rows, and to what belongs to its share in `Matrices`.
         """
 
         def work(k):
-            thread = self._threads[k]
-            thread.rates = Rates()
-            thread.totals[:] = 0.0
-            return [call(thread, rows, share) for rows, share in thread.blocks()]
+            space = self._workspaces[k]
+            space.rates = Rates()
+            space.totals[:] = 0.0
+            return [call(space, rows, share) for rows, share in space.ranges()]
 
         return list(chain.from_iterable(self._in_threads(work)))
 
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
-        return np.sum([thread.totals[:n_sums] for thread in self._threads], axis=0)
+        return np.sum([space.totals[:n_sums] for space in self._workspaces], axis=0)
 
     def _sum_of_rates(self) -> Rates:
-        return sum((thread.rates for thread in self._threads), Rates())
+        return sum((space.rates for space in self._workspaces), Rates())
 
     def center(self, point, lam, mu) -> None:
-        def put(thread, rows, share):
-            passes.center(share, thread.buffers, point, lam, mu)
+        def put(space, rows, share):
+            passes.center(share, space.buffers, point, lam, mu)
 
         self._over_rows(put)
 
     def total_slack(self) -> float:
-        def slack(thread, rows, share):
+        def slack(space, rows, share):
             weights = share.weights
-            return float(weights @ share.state[:, 5].reshape(-1)[: weights.size])
+            # Number 5 of the state is g₃ = s; the last tile may not be full.
+            slacks = share.state[:, 5].reshape(-1)[: weights.size]
+            return float(weights @ slacks)
 
         return sum(self._over_rows(slack))
 
-    def _along(self, steps: tuple[float, ...]) -> tuple[np.ndarray, Step]:
+    def _along(self, steps: Steps | None) -> tuple[np.ndarray, Step]:
         """Return the corrections and step that a pass begins with: empty for none."""
-        if not steps:
+        if steps is None:
             return _NO_CORRECTION, NO_STEP
-        direction, lam_change, target, *_ = self._step
-        return self._corrections, Step(direction, lam_change, target, *steps)
+        step = self._step._replace(
+            primal=steps.primal, dual=steps.dual, left=steps.left
+        )
+        return self._corrections, step
 
-    def curvature(self, *steps) -> tuple[float, Curvature]:
+    def curvature(self, steps=None) -> tuple[float, Curvature]:
         corrections, step = self._along(steps)
         with_intercept = self.n_linear > self.n_features
-        n_sums = 3 if with_intercept else 2
+        # Sums of rows for the λ column, the right-hand side and the intercept's column
+        n_sums = 2 + with_intercept
         matrices = self._matrices
 
-        def form(thread, rows, share):
-            if rows.start == thread.rows.start:
-                matrices.begin(thread.number)
+        def form(space, rows, share):
+            if rows.start == space.rows.start:
+                matrices.begin(space.number)
             sums = passes.curvature(
                 share,
-                thread.buffers,
+                space.buffers,
                 corrections[tiles_of(rows)],
                 step,
-                thread.totals[:n_sums],
-                *matrices.filled(thread.number, rows),
+                space.totals[:n_sums],
+                *matrices.filled(space.number, rows),
             )
-            matrices.add(thread.number, rows, share)
+            matrices.add(space.number, rows, share)
             return sums
 
         square, linear, products = _sums(self._over_rows(form))
@@ -344,7 +377,8 @@ class CpuEngine(Engine):
         formed = matrices.result(self._in_threads)
         curvature = Curvature(formed, column, square, predictor, linear, border)
         if self.wide is not None:
-            curvature = curvature._replace(gram=None, of_rows=formed)
+            # No matrix was formed, but the curvatures of the rows are there.
+            curvature = curvature._replace(gram=None, h=formed)
         return products, curvature
 
     def predict(self, direction, lam_change) -> tuple[Rates, Prediction]:
@@ -352,16 +386,16 @@ class CpuEngine(Engine):
             shape = (len(self._state), 4, TILE)
             self._corrections = room_for(shape, self._state_folder)
 
-        def evaluate(thread, rows, share):
+        def evaluate(space, rows, share):
             return passes.predict(
                 share,
-                thread.buffers,
+                space.buffers,
                 self._corrections[tiles_of(rows)],
                 direction,
                 lam_change,
-                thread.totals[:2],
-                thread.rates.smallest_change,
-                thread.rates.bins,
+                space.totals[:2],
+                space.rates.smallest_change,
+                space.rates.bins,
             )
 
         slack, multiplier, both, correction_lam, targeted_lam = _sums(
@@ -375,26 +409,26 @@ class CpuEngine(Engine):
     def longest_steps(self, direction, lam_change, target) -> Rates:
         self._step = Step(direction, lam_change, target)
 
-        def measure(thread, rows, share):
+        def measure(space, rows, share):
             passes.longest_steps(
                 share,
-                thread.buffers,
+                space.buffers,
                 self._corrections[tiles_of(rows)],
                 self._step,
-                thread.rates.smallest_change,
-                thread.rates.bins,
+                space.rates.smallest_change,
+                space.rates.bins,
             )
 
         self._over_rows(measure)
         return self._sum_of_rates()
 
-    def dual_sums(self, *steps) -> tuple[float, DualSums]:
+    def dual_sums(self, steps=None) -> tuple[float, DualSums]:
         corrections, step = self._along(steps)
 
-        def add(thread, rows, share):
+        def add(space, rows, share):
             correction = corrections[tiles_of(rows)]
             return passes.dual_sums(
-                share, thread.buffers, correction, step, thread.totals[:2]
+                share, space.buffers, correction, step, space.totals[:2]
             )
 
         *sums, products = _sums(self._over_rows(add))
@@ -402,17 +436,17 @@ class CpuEngine(Engine):
         return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        # They are not needed between two iterations: this makes room
+        # The corrections are not needed between two iterations: this makes room.
         self._corrections = _NO_CORRECTION
-        alpha, beta = self._samples(self._state[:, :2])
+        alpha, beta = self._by_row(self._state[:, :2])
         return alpha, beta
 
     @property
-    def of_rows(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._samples(self._state)
+    def states(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._by_row(self._state)
 
-    def _samples(self, tiles: np.ndarray) -> np.ndarray:
-        """Return a copy of tiles (tiles, k, TILE) as an array of shape (k, n)."""
+    def _by_row(self, tiles: np.ndarray) -> np.ndarray:
+        """Return a copy of an array of shape (tiles, k, TILE) in the shape (k, n)."""
         by_number = tiles.transpose(1, 0, 2).copy()
         return by_number.reshape(len(by_number), -1)[:, : self.rows.shape[0]]
 
@@ -420,7 +454,10 @@ class CpuEngine(Engine):
 def engine_for(
     problem: Problem, n_threads: int | None = None, state_folder: str | None = None
 ) -> Engine:
-    """Return an engine where the rows of a problem are."""
+    """Return an engine where the rows of a problem are.
+
+    The number of threads and the folder are for rows in this process (`CpuEngine`).
+    """
     own = problem.rows.engine(problem, n_threads)
     if own is None:
         return CpuEngine(problem, n_threads, state_folder)
@@ -428,13 +465,21 @@ def engine_for(
 
 
 class WorkingSetEngine:
-    """An engine for the rows of a working set.
+    """An engine for the rows of a working set; the multipliers of all others are fixed.
 
-    The fixed multipliers α, β of the rest enter all sums as constants.
+    They enter all sums as constants. Everything that does not depend on the other rows
+    is done by an engine for the rows of the working set.
 
-    `working` are the indices of the rows to iterate on, where the fixed multipliers are
-    0. Everything that does not depend on the other rows is done by the engine of these
-    rows.
+    Parameters
+    ----------
+    problem : Problem
+        The problem with all rows.
+    working : array of int
+        The indices of the rows to iterate on.
+    hinge_dual, flip_dual : arrays with an entry per row
+        The fixed multipliers α and β, 0 for the rows of the working set.
+    n_threads : int, optional
+        The maximum number of threads.
     """
 
     def __init__(
@@ -452,7 +497,8 @@ class WorkingSetEngine:
         self.hinge = hinge_dual
         self.flip = flip_dual
         self.fixed_sums = dual_sums(problem, hinge_dual, flip_dual)
-        # The difference of the two sides, in (w, b)
+        # In (w, b), the fixed rows add Σ (α_i − β_i) y_i x_i to the right-hand side:
+        # the difference of the two sides.
         difference = np.array([1.0, -1.0])
         self.gradient = self.fixed_sums.rows @ difference
         if problem.fit_intercept:
@@ -461,16 +507,16 @@ class WorkingSetEngine:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    def curvature(self, *steps: float) -> tuple[float, Curvature]:
-        products, samples = self.inner.curvature(*steps)
+    def curvature(self, steps: Steps | None = None) -> tuple[float, Curvature]:
+        products, samples = self.inner.curvature(steps)
+        fixed_lam = float(self.fixed_sums.flip_cost.sum())
         return products, samples._replace(
             predictor=samples.predictor - self.gradient,
-            predictor_lam=samples.predictor_lam
-            - float(self.fixed_sums.flip_cost.sum()),
+            predictor_lam=samples.predictor_lam - fixed_lam,
         )
 
-    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
-        products, sums = self.inner.dual_sums(*steps)
+    def dual_sums(self, steps: Steps | None = None) -> tuple[float, DualSums]:
+        products, sums = self.inner.dual_sums(steps)
         rows, mass, flip_cost = self.fixed_sums
         return products, DualSums(
             sums.rows + rows, sums.mass + mass, sums.flip_cost + flip_cost

@@ -19,6 +19,18 @@ from drsvm.engines.newton_matrix import Curvature, Factorised, Scaling
 from drsvm.utils.annotations import Vector
 
 
+class Steps(NamedTuple):
+    """How far to go along the corrected direction.
+
+    A sample that cannot follow stops short: it keeps the share `left` of the slack or
+    multiplier that limits it.
+    """
+
+    primal: float  # for (w, b, λ) and the slacks
+    dual: float  # for the multipliers
+    left: float = 0.0
+
+
 class Prediction(NamedTuple):
     """What a predictor step would do, and the samples' part of the corrector's system.
 
@@ -40,12 +52,14 @@ class Prediction(NamedTuple):
 class Rates:
     """How far samples can go along a direction, for slacks and for multipliers.
 
-    The rate of a slack or multiplier is its relative change by the full step. If it is
-    negative, the value reaches 0 after a step of −1 / rate. Entry 0 is for the slacks,
-    entry 1 for the multipliers.
+    The change of a slack or multiplier is measured relative to its value, for the full
+    step. Where it is negative, the value reaches 0 after a step of −1 / change. Row 0
+    is for the slacks, row 1 for the multipliers.
     """
 
     smallest_change: np.ndarray = field(default_factory=lambda: np.zeros(2))
+    # Weights of the samples that reach 0 before the full step, by the length of their
+    # longest step: bin k is for those from k / BINS on.
     bins: np.ndarray = field(default_factory=lambda: np.zeros((2, BINS + 1)))
 
     def __add__(self, other: "Rates") -> "Rates":
@@ -55,11 +69,13 @@ class Rates:
         )
 
     def tolerating(self, share: float) -> tuple[float, float]:
-        """Return the primal and dual rates that limit the step for most samples.
+        """Return the primal and dual rates of most samples.
 
-        Samples with at most the given share of the weight have rates beyond these.
+        A rate is 1 / the longest step. At most the given weight is that of samples with
+        larger rates, which are left behind.
         """
-        # The rule is also a compiled function, for numbers and not for arrays.
+        # Compiled code calls the rule with arrays, Python with numbers and lists, which
+        # are much faster to read one by one.
         primal, dual = self.smallest_change.tolist()
         primal_bins, dual_bins = self.bins.tolist()
         return (
@@ -94,10 +110,10 @@ class Engine(ABC):
     5. *Step lengths.* They keep a fraction of the distance to the boundary, where a
        small weight of samples does not count: these stop short on their own
        (`step_rules.longest_steps`, `step_rules.left_behind`).
-    6. *Move.* `curvature(primal, dual, left)` moves all samples and returns the
-       equations of the next iteration. Near the end, where a certificate is more likely
-       to follow than another iteration, `dual_sums(primal, dual, left)` moves instead,
-       and returns the sums that tell whether a certificate is worthwhile.
+    6. *Move.* `curvature(steps)` moves all samples and returns the equations of the
+       next iteration. Near the end, where a certificate is more likely to follow than
+       another iteration, `dual_sums(steps)` moves instead, and returns the sums that
+       tell whether a certificate is worthwhile.
 
     The sequence has three forms: `solvers/interior_point/state.py` on an engine,
     `compiled/small_interior_point.py` in one compiled call for few rows, and the passes
@@ -105,10 +121,8 @@ class Engine(ABC):
     samples. A run begins with `center` and `curvature`; certificates fetch
     `multipliers`.
 
-    `curvature` and `dual_sums` may be given steps: how far to go along the corrected
-    direction before, for slacks and for multipliers, and the share that samples that
-    cannot follow keep of the slack or multiplier that limits them. They return
-    Σ multiplier · slack there, 0 if no steps are given, and what they are for.
+    `curvature` and `dual_sums` return Σ multiplier · slack after the move, 0 if no
+    steps are given, and what they are for.
 
     References
     ----------
@@ -123,8 +137,9 @@ class Engine(ABC):
     weight: float
     small: bool  # whether passes over the rows are cheap
     # α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory
-    of_rows: np.ndarray | None = None
-    # Products with all rows, if the system is theirs; None if it is the features'
+    states: np.ndarray | None = None
+    # The rows, if there are so few that the Newton system is solved with a matrix of
+    # their size; None if the matrix has the size of the features
     wide: WideRows | None = None
 
     def close(self) -> None:
@@ -136,10 +151,13 @@ class Engine(ABC):
 
     @abstractmethod
     def total_slack(self) -> float:
-        """Return Σ π_i s_i: after centring, the expected loss at λ plus μ to 3μ."""
+        """Return Σ π_i s_i.
+
+        After `center`, this is the expected loss at λ, plus between μ and 3μ.
+        """
 
     @abstractmethod
-    def curvature(self, *steps: float) -> tuple[float, Curvature]:
+    def curvature(self, steps: Steps | None = None) -> tuple[float, Curvature]:
         """Take steps, if any, and return the samples' part of the Newton equations."""
 
     def factorised(
@@ -164,7 +182,7 @@ class Engine(ABC):
         """Set the corrected direction, and return how far it can go."""
 
     @abstractmethod
-    def dual_sums(self, *steps: float) -> tuple[float, DualSums]:
+    def dual_sums(self, steps: Steps | None = None) -> tuple[float, DualSums]:
         """Take steps, if any, and return the sums of the multipliers.
 
         There is one sum for each of the two sides that an intercept balances.

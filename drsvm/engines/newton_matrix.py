@@ -28,7 +28,7 @@ class Curvature(NamedTuple):
     predictor: np.ndarray  # (w, b)
     predictor_lam: float  # λ
     border: np.ndarray  # (w, b) × b
-    of_rows: Any = None  # the curvature h of every row, if no matrix is formed
+    h: Any = None  # the curvature h_i of every row, if no matrix is formed
 
 
 class Scaling(NamedTuple):
@@ -106,7 +106,9 @@ class MatrixFree(Factorised):
     """A Newton matrix that is never formed: products with it pass over the rows."""
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any):
-        like = self.like = self.h = samples.of_rows
+        like = samples.h
+        self.like = like
+        self.h = like
         self.rows = rows
         self.d = rows.shape[1]
         self.n = len(ridge)

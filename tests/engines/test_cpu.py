@@ -12,7 +12,7 @@ from thorough import LONG, unless_long
 from drsvm import Problem
 from drsvm.compiled import interior_point_sample as kernel
 from drsvm.compiled.step_rules import TIE
-from drsvm.engines import CpuEngine, WideRows, matrices_for
+from drsvm.engines import CpuEngine, Steps, WideRows, matrices_for
 
 TARGET = 0.004
 
@@ -71,14 +71,14 @@ def leave_the_path(engine, seed=3):
         direction = rng.normal(size=engine.n_linear), float(rng.normal())
         engine.predict(*direction)
         primal, dual = engine.longest_steps(*direction, 0.1).tolerating(0.0)
-        engine.curvature(0.5 / max(primal, 1.0), 0.4 / max(dual, 1.0))
+        engine.curvature(Steps(0.5 / max(primal, 1.0), 0.4 / max(dual, 1.0)))
 
 
 class Samples:
     """The samples of an engine in plain arrays, and their Newton equations in plain linear algebra."""
 
     def __init__(self, engine, problem):
-        self.multipliers, self.slacks = np.split(engine.of_rows.copy(), 2)
+        self.multipliers, self.slacks = np.split(engine.states.copy(), 2)
         self.rows = np.column_stack([problem.X, np.ones(problem.n_rows)])[
             :, : engine.n_linear
         ]
@@ -227,8 +227,8 @@ def test_the_wide_form_has_the_same_curvature(problem, set_values):
     wide._state[:] = tall._state
     (_, expected), (_, curvature) = tall.curvature(), wide.curvature()
     X = wide.rows.X
-    h = curvature.of_rows
-    assert curvature.gram is None and expected.of_rows is None
+    h = curvature.h
+    assert curvature.gram is None and expected.h is None
     assert_close(np.triu(X.T @ (h[:, None] * X)), np.triu(expected.gram))
     for name in ("column", "square", "predictor", "predictor_lam", "border"):
         assert_close(getattr(curvature, name), getattr(expected, name), 1e-14)
@@ -301,7 +301,7 @@ def test_a_move_goes_the_given_steps_of_which_the_longest_stay_inside(engine, pr
     )
     primal = 0.9 / max(primal, 0.9)
     dual = 0.7 / max(dual, 0.7)
-    products, _ = engine.curvature(primal, dual)
+    products, _ = engine.curvature(Steps(primal, dual))
     after = Samples(engine, problem)
     assert_close(after.slacks, samples.slacks + primal * d_slacks)
     assert_close(after.multipliers, samples.multipliers + dual * d_multipliers)
@@ -318,14 +318,14 @@ def test_rounds_that_move_first_return_what_is_there_then(engine, problem):
     _, direction, _, _ = corrected_direction(engine, problem)
     engine.longest_steps(*direction, TARGET)
     before = engine._state.copy()
-    steps = (0.2, 0.1, 0.02)
-    products, sums = engine.dual_sums(*steps)
-    arrived = engine.of_rows.copy()
+    steps = Steps(0.2, 0.1, 0.02)
+    products, sums = engine.dual_sums(steps)
+    arrived = engine.states.copy()
     engine._state[:] = before
-    others, curvature = engine.curvature(*steps)
+    others, curvature = engine.curvature(steps)
     matrix = full_matrix(curvature)
     assert others == pytest.approx(products, rel=1e-14)
-    assert_close(arrived, engine.of_rows, 1e-14)
+    assert_close(arrived, engine.states, 1e-14)
     for one, two in zip(sums, engine.dual_sums()[1], strict=True):
         assert_close(one, two, 1e-12)
     for one, two in zip(curvature[1:-1], engine.curvature()[1][1:-1], strict=True):
@@ -361,7 +361,7 @@ def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem, tim
         times / rate
         for rate in engine.longest_steps(*direction, TARGET).tolerating(0.0)
     )
-    engine.curvature(primal, dual, 0.02)
+    engine.curvature(Steps(primal, dual, 0.02))
     after = Samples(engine, problem)
     assert (after.multipliers[samples.used] > 0).all() and (
         after.slacks[samples.used] > 0
@@ -419,7 +419,7 @@ def test_containers_and_threads_make_no_difference(container, n_threads, set_val
         Problem(container(X), y, fit_intercept=True), n_threads, set_values
     )
     leave_the_path(other)
-    assert_close(other.of_rows, reference.of_rows, 1e-10)
+    assert_close(other.states, reference.states, 1e-10)
     for one, two in zip(
         other.curvature()[1][:-1], reference.curvature()[1][:-1], strict=True
     ):

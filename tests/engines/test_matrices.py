@@ -63,7 +63,7 @@ def test_the_equations_are_those_of_numpy(
     assert isinstance(engine._matrices, kind)
     engine.center(np.random.default_rng(1).normal(size=engine.n_linear), 1.7, 0.3)
     _, curvature = engine.curvature()
-    alpha, beta, gamma, g1, g2, g3 = engine.of_rows
+    alpha, beta, gamma, g1, g2, g3 = engine.states
     d1 = alpha / g1
     d2 = beta / g2
     d3 = gamma / g3

@@ -15,7 +15,7 @@ from thorough import examples, for_each, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.certificate import dual_point
-from drsvm.engines import CpuEngine, engine_for
+from drsvm.engines import CpuEngine, Steps, engine_for
 from drsvm.problem import (
     RowsLost,
     column_moments,
@@ -181,10 +181,10 @@ def steps(engine):
         yield followed(*engine.predict(0.1 * rng.normal(size=engine.n_linear), 0.1))
         direction = 0.1 * rng.normal(size=engine.n_linear)
         yield followed(engine.longest_steps(direction, 0.1, 0.2))
-        yield engine.curvature(0.05, 0.05, 0.01)
+        yield engine.curvature(Steps(0.05, 0.05, 0.01))
         yield followed(*engine.predict(direction, 0.1))
         yield followed(engine.longest_steps(direction, 0.1, 0.2))
-        yield engine.dual_sums(0.05, 0.05, 0.01)
+        yield engine.dual_sums(Steps(0.05, 0.05, 0.01))
         yield engine.dual_sums()
 
 

@@ -17,7 +17,7 @@ from drsvm.certificate.multipliers import DualSums
 from drsvm.compiled.interior_point_passes import Step
 from drsvm.compiled.normal_matrix import DAMPING, REGULARISATIONS
 from drsvm.engines.cpu import NO_STEP
-from drsvm.engines.engine import Engine, Prediction, Rates
+from drsvm.engines.engine import Engine, Prediction, Rates, Steps
 from drsvm.engines.gpu.cuda_kernels import blocks_for, kernel, launch
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.newton_matrix import (
@@ -38,6 +38,8 @@ from drsvm.utils.annotations import Matrix, Vector
 ROUGH = 1e-4
 # With more, the Newton matrix is not formed: it would cost more than many products
 MAX_FEATURES = 10_000
+# For kernels that evaluate a direction and do not move
+_NOWHERE = Steps(0.0, 0.0)
 
 
 class GpuEngine(Engine):
@@ -112,7 +114,7 @@ class GpuEngine(Engine):
     def total_slack(self) -> float:
         return float(self.weights @ self._state[5])
 
-    def curvature(self, *steps) -> tuple[float, Curvature]:
+    def curvature(self, steps=None) -> tuple[float, Curvature]:
         products = self._move(steps)
         coefficients = cupy().empty((3, self.n))
         h = coefficients[2]
@@ -125,9 +127,7 @@ class GpuEngine(Engine):
         gram = None
         if self.n_features <= MAX_FEATURES:
             gram = self.rows.gram(h, rough=self._step.target > ROUGH)
-        return products, Curvature(
-            gram, column, square, predictor, linear, border, of_rows=h
-        )
+        return products, Curvature(gram, column, square, predictor, linear, border, h)
 
     def factorised(self, samples, cone, ridge) -> Factorised:
         if self.n_features > MAX_FEATURES:
@@ -157,21 +157,23 @@ class GpuEngine(Engine):
     def longest_steps(self, direction, lam_change, target) -> Rates:
         self._step = Step(direction, float(lam_change), float(target))
         self._corrections[3] = self._products(direction)
-        return self._rates("longest_steps", *self._along(), self._corrections)
+        return self._rates("longest_steps", *self._along(_NOWHERE), self._corrections)
 
-    def _along(self, primal=0.0, dual=0.0, left=0.0) -> tuple[float, ...]:
+    def _along(self, steps: Steps) -> tuple[float, ...]:
         """Return the arguments of kernels that follow the corrected direction."""
         step = self._step
-        return step.target, step.lam_change, float(primal), float(dual), float(left)
+        lengths = [float(length) for length in steps]
+        return step.target, step.lam_change, *lengths
 
-    def _move(self, steps: tuple[float, ...]) -> float:
-        if not steps:
+    def _move(self, steps: Steps | None) -> float:
+        """Take steps, if any, and return Σ multiplier · slack then, or 0."""
+        if steps is None:
             return 0.0
-        [products] = self._sums(1, "move", *self._along(*steps), self._corrections)
+        [products] = self._sums(1, "move", *self._along(steps), self._corrections)
         self._mu = products / self.weight
         return products
 
-    def dual_sums(self, *steps) -> tuple[float, DualSums]:
+    def dual_sums(self, steps=None) -> tuple[float, DualSums]:
         products = self._move(steps)
         coefficients = cupy().empty((2, self.n))
         sums = self._sums(4, "sides", coefficients)

@@ -4,11 +4,12 @@ The shards have an engine of their own for their rows.
 """
 
 from drsvm.certificate.multipliers import DualSums
-from drsvm.engines.engine import Engine, Prediction, Rates
+from drsvm.engines.engine import Engine, Prediction, Rates, Steps
 from drsvm.engines.newton_matrix import Curvature
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.coordinator import Coordinator, Run
 from drsvm.engines.sharded.shard import Kept, ShardParameters
+from drsvm.problem.reducers import Summable
 
 
 class ShardedEngine(Engine):
@@ -33,7 +34,7 @@ class ShardedEngine(Engine):
     def total_slack(self) -> float:
         return self.run.query(queries.of_engine, "total_slack")
 
-    def curvature(self, *steps) -> tuple[float, Curvature]:
+    def curvature(self, steps=None) -> tuple[float, Curvature]:
         products, *samples = self._after("curvature", steps)
         return products, Curvature(*samples)
 
@@ -44,18 +45,18 @@ class ShardedEngine(Engine):
     def longest_steps(self, direction, lam_change, target) -> Rates:
         return self.run.ask("longest_steps", direction, lam_change, target)
 
-    def dual_sums(self, *steps) -> tuple[float, DualSums]:
+    def dual_sums(self, steps=None) -> tuple[float, DualSums]:
         products, *sums = self._after("dual_sums", steps)
         return products, DualSums(*sums)
 
     def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore
         return self.run.keep("keep_multipliers")
 
-    def _after(self, name: str, steps: tuple[float, ...]):
+    def _after(self, name: str, steps: Steps | None) -> Summable:
         """Return the sum of a method's values, after steps if there are any.
 
         Without steps the state does not change, so nothing is logged.
         """
-        if steps:
-            return self.run.ask(name, *steps)
-        return self.run.query(queries.of_engine, name)
+        if steps is None:
+            return self.run.query(queries.of_engine, name)
+        return self.run.ask(name, steps)

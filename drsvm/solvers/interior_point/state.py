@@ -25,7 +25,7 @@ from drsvm.certificate.dual_bound import best_dual_scaling
 from drsvm.certificate.multipliers import DualSums
 from drsvm.compiled import step_rules
 from drsvm.engines.cpu import engine_for
-from drsvm.engines.engine import Engine, Rates
+from drsvm.engines.engine import Engine, Rates, Steps
 from drsvm.engines.newton_matrix import Curvature, Factorised
 from drsvm.problem.problem import Problem
 from drsvm.problem.sampling import draw_sample
@@ -244,8 +244,8 @@ class InteriorPointState(State):
     def _system(self, samples: Curvature) -> Factorised:
         cone = self.cone.scaling()
         if self.compensated:
-            of_rows = self.engine.of_rows
-            return OrthogonalSystem(self.problem, of_rows, cone, self.ridge)
+            states = self.engine.states
+            return OrthogonalSystem(self.problem, states, cone, self.ridge)
         return newton_system(samples, cone, self.ridge, self.engine)
 
     def _solve(
@@ -300,9 +300,9 @@ class InteriorPointState(State):
         aim = PROMISING * max(self.limits.tol, FINEST_TOL)
         if not self.small and expected_mu * self.total_weight <= aim:
             # Sums of multipliers are more likely to be wanted than another matrix.
-            self.products, self.sums = self.engine.dual_sums(*steps, left)
+            self.products, self.sums = self.engine.dual_sums(Steps(*steps, left))
         else:
-            self.products, self.samples = self.engine.curvature(*steps, left)
+            self.products, self.samples = self.engine.curvature(Steps(*steps, left))
         self.cone.move(primal, dual)
         self.point = self.point + primal * direction[0]
         self.lam += primal * direction[1]
@@ -408,7 +408,7 @@ class InteriorPointState(State):
             return
         work = self.problem.n_rows * self.problem.n_features**2
         few = self.small and work <= MAX_WORK
-        self.compensated = few and self.engine.of_rows is not None
+        self.compensated = few and self.engine.states is not None
         self.begin(*start)
 
     def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
@@ -417,7 +417,7 @@ class InteriorPointState(State):
             with np.errstate(all="ignore"):
                 direction, lam = self._direction_of_residual()
                 if np.isfinite(direction).all():
-                    return restored(self.problem, self.engine.of_rows, direction, lam)
+                    return restored(self.problem, self.engine.states, direction, lam)
         except BREAKDOWNS:
             pass
         return self._multipliers()

@@ -39,7 +39,7 @@ def curvatures(n, d, intercept, seed=0, spread=1.0, container=np.asarray):
     tall = Curvature(
         gram[:d, :d].copy(), column, square, np.zeros(rows.shape[1]), 0.0, border
     )
-    return tall, (tall._replace(gram=None, of_rows=h), WideRows(container(X)))
+    return tall, (tall._replace(gram=None, h=h), WideRows(container(X)))
 
 
 def wide_system(wide, scaling, ridge):
