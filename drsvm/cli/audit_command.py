@@ -162,7 +162,7 @@ def audit(
     columns = worst_cases.risks(models, X, y, adversary, **asked)
     # The others have not seen these rows either.
     are_new = train is not None and train.resolve() != file.resolve()
-    figures = worst_cases.figures(models, X, y, are_new)
+    figures = worst_cases.scores_and_leads(models, X, y, are_new)
     curves = worst_cases.parameters_of_curves(adversary, asked)
     draw = partial(RiskCurveDisplay.from_estimators, models, X, y, **curves)
     files = save_table_and_plot(csv, plot, columns, draw)

@@ -54,7 +54,8 @@ def choose_kernel(
 
     # A third of the time is for the trial, the rest for the fits that follow.
     limit = time.share(3)
-    # Ranks do not depend on the threshold: there is no need to place it.
+    # All fits share the limit. Ranks do not depend on the threshold: it need not be
+    # placed.
     given = {**settings, "threshold": "optimum", "max_time": limit}
     trial = screen.whole("trying a kernel")
     # Warnings are left to the classifier that is taken, which is fitted afterwards. The
@@ -141,6 +142,7 @@ def _ranked(
     for number, (train, test) in enumerate(folds, start=1):
         decisions, _ = decisions_of_fold(kind(**given), table, train, test)
         if decisions.shape[1] == 2:
+            # Two classes have one decision, for the second of them.
             decisions = decisions[:, 1]
         found[test] = auc_parts(decisions, codes[test])
         report_progress(number / len(folds))

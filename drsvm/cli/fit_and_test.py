@@ -108,6 +108,7 @@ class PreparedSearch(WassersteinSVCCV):
 
     def _folds(self, data, groups) -> list[Any]:
         folds = super()._folds(data, groups)
+        # Each has a number, training rows and test rows.
         return [PreparedFold(*fold, *self.source) for fold in folds]
 
     def _chosen_classifier(self) -> WassersteinSVC:

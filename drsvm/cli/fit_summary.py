@@ -11,6 +11,7 @@ import drsvm
 from drsvm.audit import performance, precision
 from drsvm.audit.model_layers import trained_parameters
 from drsvm.cli.fit_and_test import Fitted, Trained
+from drsvm.cli.options import typed
 from drsvm.cli.screen import Payload, exit_code
 from drsvm.problem.result import Result
 from drsvm.report.column_importances import column_importances
@@ -63,7 +64,8 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         }
     alternatives = {}
     for alternative, fitted in trained.others.items():
-        alternatives[alternative.typed] = fitted.test_scores()
+        name = typed(alternative.option, alternative.value)
+        alternatives[name] = fitted.test_scores()
     payload = {
         "command": "fit",
         "drsvm": drsvm.__version__,

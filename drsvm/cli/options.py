@@ -22,6 +22,11 @@ def option_of(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
+def typed(option: str, value: str) -> str:
+    """Return an option with its value, as a user types them."""
+    return f"{option_of(option)} {value}"
+
+
 def check_choice(option: str, value: str, allowed: Sequence[str]) -> str:
     """Return a value if it is allowed, with - where Python has _."""
     value = value.replace("_", "-")

@@ -12,7 +12,7 @@ from drsvm.cli.class_labels import labels_for, unknown_label
 from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload
-from drsvm.cli.training_rows import indices_of_features, rows_of
+from drsvm.cli.training_rows import names_of_features, rows_of
 from drsvm.defaults.one_vs_rest import predictions
 from drsvm.persistence.model_files import SavedModel
 from drsvm.tables import Dataset
@@ -27,9 +27,17 @@ DESCENDING = ("decision", "probability")
 
 
 class Predictions:
-    """A model and the rows of a file.
+    """The predictions of a saved model for the rows of a file.
 
-    Truth values are written as in the training file.
+    Attributes
+    ----------
+    classes : the classes; truth values are written as in the training file
+    certificates : what is proven of each decision; none in models of other tools
+    decisions : their values, of shape (n,), or (n, n_classes) for more than two classes
+    labels : those of the rows that have one; None if some are unknown to the model
+    place : the position of the positive one of two classes, to which decisions and
+        probabilities refer
+    positive : this class; None if there are more than two
     """
 
     def __init__(self, saved: SavedModel, data: Dataset):
@@ -38,18 +46,13 @@ class Predictions:
         known = saved.model.classes_
         truth = data.schema.truth_labels
         training = saved.metadata.get("training", {})
-        # Truth values are known as 0 and 1, and shown as they are in the file.
+        # The model knows truth values as 0 and 1.
         self.classes = np.array(truth or known)
-        # Models that other tools have saved have none.
         self.certificates = training.get("certificates", ())
-        # With more than two classes a column each
         self.decisions = np.asarray(saved.model.decision_function(data.X))
-        # Of the rows that have one; None if some are unknown
         self.labels = labels_for(known, data)
         if self.labels is not None and truth:
             self.labels = self.classes[self.labels.astype(int)]
-        # The position of the positive one of two classes, to which decisions and
-        # probabilities refer
         self.place = 1
         names = list(map(str, known.tolist()))
         if str(training.get("positive")) in names:
@@ -166,8 +169,8 @@ class Predictions:
             # A kernel has no weights by which columns could be compared.
             return columns
         if schema.kind == "sparse":
-            names = [f"feature {index}" for index in indices_of_features(schema)]
-            columns["reasons"] = replace(found, features=names).reasons(n_reasons)
+            found = replace(found, features=names_of_features(schema))
+            columns["reasons"] = found.reasons(n_reasons)
             return columns
 
         def shown(place: int, value: float) -> str:

@@ -4,14 +4,13 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 
 import typer
 
 from drsvm.cli.choose_kernel import choose_kernel
 from drsvm.cli.command_files import STANDARD
-from drsvm.cli.options import option_of
+from drsvm.cli.options import option_of, typed
 from drsvm.cli.screen import Screen, in_options
 from drsvm.cli.settings import KernelChoice, Settings
 from drsvm.cli.training_rows import (
@@ -19,7 +18,7 @@ from drsvm.cli.training_rows import (
     TrainTestRows,
     about_clipped,
     costs_and_signs,
-    indices_of_features,
+    names_of_features,
     prepare,
 )
 from drsvm.report.inputs import Given, NextStep, Source
@@ -87,10 +86,7 @@ def _given(
     parts: TrainTestRows, prepared: Prepared, standardise: bool, source: Source
 ) -> Given:
     """Return the rows of a report with the names of rows and features."""
-    names = prepared.names
-    if names is None:
-        indices = indices_of_features(parts.data.schema)
-        names = [f"feature {index}" for index in indices]
+    names = prepared.names or names_of_features(parts.data.schema)
     row_names = list(map(str, parts.row_numbers.tolist()))
     row_note = (
         "Rows are numbered like the rows of the file, from 1, not counting the header."
@@ -156,7 +152,7 @@ def source_of(
         file if is_there else None,
         wording=in_options,
         command=command,
-        setting=attrgetter("typed"),
+        setting=lambda one: typed(one.option, one.value),
         leaky_columns=parts.data.leaky_columns,
     )
 

@@ -61,6 +61,7 @@ class Screen:
 
     def __init__(self, arguments: tuple[str, ...] = ()):
         self.arguments = arguments
+        # Looked for here, because errors in options are reported as JSON, too.
         self.as_json = "--json" in arguments
         self.notes: list[str] = []
 
@@ -112,7 +113,7 @@ class Screen:
 
     @contextmanager
     def whole(self, text: str) -> Iterator[Callable[[float], None]]:
-        """Show a bar for the block as a whole.
+        """Show a bar for the block as a whole, whatever the work inside it reports.
 
         Yields the function that receives the share that is done.
         """
@@ -151,7 +152,8 @@ def reported_errors(screen: Screen) -> Iterator[None]:
     """
     try:
         yield
-        # Not at the exit, where an error could not be reported
+        # Standard output is flushed here rather than at the exit, where an error could
+        # not be reported.
         print(end="", flush=True)
     except KeyboardInterrupt:
         raise _fail(screen, "interrupted; nothing was written.", 130) from None

@@ -1,5 +1,6 @@
 """How far the rows of files have moved, for ``drsvm drift``."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +79,8 @@ def since_test(
     # Truth values as they are written in the file
     classes = np.array(dataset.schema.truth_labels or saved.model.classes_)
     before = replace(audit.rows, classes=classes)
+    # Distances of the rows from the boundary are computed at once, the distribution of
+    # each column batch by batch.
     seen = audit.seen(dataset.X, y)
     cells = cells_of(audit.model, dataset.X)
     dates = dataset.schema.of_style("date")
@@ -86,13 +89,7 @@ def since_test(
         for rows in batches.values():
             after = seen.some(rows, audit.summaries(cells[rows]))
             shift = _shift(before, after, labelled[rows], asked)
-            columns = []
-            for column in shift.columns:
-                # Dates are numbers of days to the classifier.
-                if column.name in dates:
-                    column = column._replace(name=f"{column.name} (days)")
-                columns.append(column)
-            shifts.append(replace(shift, columns=columns))
+            shifts.append(_with_units(shift, dates))
             report_progress(len(shifts) / len(batches))
     return BatchShifts(list(batches), shifts)
 
@@ -138,6 +135,16 @@ def _shift(
         return shift
     some = shift_between(before, after.some(labelled, []), **asked)
     return replace(shift, **{name: getattr(some, name) for name in OF_LABELS})
+
+
+def _with_units(shift: Shift, dates: Sequence[str]) -> Shift:
+    """Name the unit of the columns of dates: to a classifier, they are days."""
+    columns = []
+    for column in shift.columns:
+        if column.name in dates:
+            column = column._replace(name=f"{column.name} (days)")
+        columns.append(column)
+    return replace(shift, columns=columns)
 
 
 def from_batch_to_batch(

@@ -228,9 +228,14 @@ def _why_nothing_is_held_out(n: int, rare: object) -> str:
 
 
 def indices_of_features(schema: Schema) -> list[str]:
-    """Return what names the features of an svmlight file: their indices in it."""
+    """Return the indices of the features of an svmlight file, as options name them."""
     first = schema.index_base
     return list(map(str, range(first, first + schema.n_features)))
+
+
+def names_of_features(schema: Schema) -> list[str]:
+    """Return names for the features of an svmlight file, which has none."""
+    return [f"feature {index}" for index in indices_of_features(schema)]
 
 
 def rows_of(X: Table | Matrix, rows: np.ndarray) -> Table | Matrix:

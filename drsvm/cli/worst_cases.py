@@ -136,7 +136,9 @@ def parameters_of_curves(adversary: Settings, asked: Settings) -> Settings:
     return shown
 
 
-def figures(models: dict[str, Pipeline], X, y: np.ndarray, are_new: bool) -> Payload:
+def scores_and_leads(
+    models: dict[str, Pipeline], X, y: np.ndarray, are_new: bool
+) -> Payload:
     """Return the scores of the model, and its lead over the others on new rows."""
     others = dict(models)
     model = others.pop("drsvm")

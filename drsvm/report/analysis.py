@@ -225,8 +225,9 @@ class Analysis:
     def _weigh_features(self) -> None:
         """Find the features whose weights count; with a kernel, the columns.
 
-        Sets `features` and `used` (with weights, and their numbers), `importances` (of
-        columns), `main_features`, `share_of_main_features` and `further_terms`.
+        Sets `features` (names and weights, the largest first), `used` (the indices of
+        these features), `importances` (of columns), `main_features`,
+        `share_of_main_features` and `further_terms` (of the objective).
         """
         material = self.material
         further_terms = []

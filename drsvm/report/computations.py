@@ -278,6 +278,7 @@ def _path(
     late = False
     for place, model in enumerate(fitted_at(*of_fit, radii, time)):
         if model is None:
+            # There was no time for this one.
             late = True
         else:
             found[radii[place]] = model

@@ -70,7 +70,7 @@ def _draw_path(analysis: Analysis) -> dict[str, str]:
     data = {"training data": (material.X, material.y)}
     if judged.held_out:
         data[HELD_OUT] = (judged.X, judged.y)
-    # Warnings are about classes without held-out rows.
+    # These warnings are about classes without held-out rows.
     with warnings.catch_warnings(action="ignore"):
         path = RadiusPathDisplay.of_fitted(
             list(analysis.path.values()),

@@ -117,7 +117,7 @@ def _template(file: str) -> "Template":
     for name, mark in {**MARKS[file], **FILTERS}.items():
         environment.filters[name] = _marked(mark, safe)
     environment.filters.update(
-        number=number, percent=percent, short=short, thousands="{:,}".format
+        percent=percent, rounded=rounded, short=short, thousands="{:,}".format
     )
     environment.globals.update(
         compared=compared,
@@ -131,6 +131,7 @@ def _template(file: str) -> "Template":
 
 
 def _marked(mark: Callable[..., str], safe: Callable[[str], str]) -> Callable[..., str]:
+    # Made here rather than in the loop over the filters: there, all would use the last.
     return lambda value: safe(mark(value))
 
 
@@ -189,8 +190,8 @@ MARKS: Mapping[str, Mapping[str, Callable[..., str]]] = {
 }
 
 
-def number(value: float, digits: int = 4) -> str:
-    """Return a formatted number."""
+def rounded(value: float, digits: int = 4) -> str:
+    """Return a number with this many significant digits."""
     return f"{float(value):.{digits}g}".replace("-", "−")
 
 
@@ -238,7 +239,7 @@ def unit(analysis: Analysis) -> str:
 def shift(analysis: Analysis) -> str:
     """Return the radius with its unit."""
     scaled = analysis.material.scaled
-    radius = number(analysis.radius, 3)
+    radius = rounded(analysis.radius, 3)
     if not scaled.any():
         return radius
     if scaled.all():
@@ -464,7 +465,7 @@ def _smaller_radius(analysis: Analysis) -> NextStep | None:
         return None
     radius = f"{best['radius']:.3g}"
     why = (
-        f"The radius of {number(analysis.radius, 3)} is too large for these data. On "
+        f"The radius of {rounded(analysis.radius, 3)} is too large for these data. On "
         f"the radius path, {radius} has the highest balanced accuracy, "
         f"{percent(best['accuracy'])} on the {analysis.judged.name}."
     )

@@ -70,7 +70,10 @@ def finds(figures: Figures, label: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """Settings that find more rows of a rare class, with the option of the commands."""
+    """Settings that find more rows of a rare class, also as an option and its value.
+
+    As text they are parameters, as in Python.
+    """
 
     option: str
     value: str
@@ -78,10 +81,6 @@ class Alternative:
 
     def __str__(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
-
-    @property
-    def typed(self) -> str:
-        return f"--{self.option.replace('_', '-')} {self.value}"
 
 
 def important(falls: Mapping[str, float]) -> list[tuple[str, float]]:
