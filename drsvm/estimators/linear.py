@@ -57,113 +57,95 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
     """Linear classifier for data with wrong labels and shifting features, with a proof.
 
     Its direction minimises the expected hinge loss under the worst distribution within
-    a Wasserstein ball around the training data: this is what is proven. Where it
-    decides is chosen afterwards (`threshold`). Standardise the features first: shifts
-    are measured in their units. The defaults need no tuning; `WassersteinSVCCV` tunes
-    them by cross-validation. See :doc:`/choosing` for the choice of parameters, and
-    :doc:`/problem` for the problem.
+    a Wasserstein ball around the training data: this is what is proven. The threshold
+    is placed afterwards. Standardise the features first: shifts are measured in their
+    units. The defaults need no tuning. See :doc:`/problem` for the problem,
+    :doc:`/choosing` and :doc:`/prices` for the parameters, and :doc:`/scikit_learn` for
+    costs of errors, probabilities and several classes.
 
     Parameters
     ----------
     radius : float or "auto", default="auto"
-        Budget of the adversary: the average shift of a sample, in units of the
-        features. "auto" is computed from the data (see `drsvm.auto_radius`), and
-        smaller where this ranks rows out of fold clearly better.
+        Budget of the adversary: the average shift of a sample. "auto" is computed from
+        the data (see `drsvm.auto_radius`).
     flip_cost : float or dict, default=inf
-        Cost of flipping a label, in units of a shift: the adversary can flip a share
-        ``radius / flip_cost`` of all labels. A dict has one cost for every class; `fit`
-        takes one per row.
+        Cost of flipping a label, or one per class; `fit` takes one per row.
     norm : {1, 2, inf}, default=2
         Norm in which shifts are measured; ``inf`` gives sparse weights.
     l2 : float or "auto", default="auto"
-        Coefficient of a ridge term ``l2 / 2 * ||w||²``, which makes the optimum unique.
-        "auto" is computed from the data.
+        Coefficient of a ridge term ``l2 / 2 * ||w||²``; "auto" is computed, too.
     fit_intercept : bool, default=True
         Whether the decision function has an intercept.
     intercept_cost : float or "auto", default="auto"
-        Price of the intercept at the centre of the data (for sparse rows at the
-        origin): it is regularised as if it were the weight of a constant column of this
-        size. "auto" is the size of a typical column. ``inf``: a free intercept.
+        Price of the intercept: the size of the constant column whose weight it is.
+        "auto": that of a typical column; ``inf``: a free intercept.
     feature_cost : array of shape (n_features,) or dict, optional
         Cost of a shift of each feature by 1, or a dict of some by name; by default 1.
-        With ``inf`` the feature cannot shift, and only `l2` regularises its weight.
+        With ``inf`` the feature cannot shift.
     monotonic_cst : array of shape (n_features,) or dict, optional
         1 where the decision function must increase with the feature, -1 where it must
-        decrease, 0 where both are allowed; or a dict by name. For two classes only.
+        decrease, 0 elsewhere; or a dict by name. For two classes only.
     class_weight : "auto", "balanced", dict or None, default="auto"
-        Weights of the classes. "balanced": inversely proportional to their frequencies;
-        "auto": half-way there, or as much closer as it takes for a classifier of two
-        classes not to be constant; None: equal.
+        Weights of the classes, as in scikit-learn; "auto" is about half-way from None
+        to "balanced".
     threshold : {"accuracy", "balanced_accuracy", "optimum"} or dict, default="accuracy"
-        What the threshold of a classifier for two classes is placed for, by decisions
-        about rows that it has not seen. "optimum": where the problem's own intercept
-        puts it. A dict has the cost of missing each class, such as ``{"no": 1, "yes":
-        10}``. For other scores there is scikit-learn's ``TunedThresholdClassifierCV``.
+        What the threshold between two classes is placed for, by decisions about rows
+        that the classifier has not seen. "optimum": the problem's own intercept. A dict
+        has the cost of missing each class, such as ``{"no": 1, "yes": 10}``.
     cv : int, splitter or iterable, optional
-        Folds for threshold and calibration, as in scikit-learn. By default up to 5,000
-        rows are left out one by one, by a formula, or in five folds; of more rows, one
-        fold.
+        Folds for threshold and calibration, as in scikit-learn. By default, few rows
+        are left out one by one.
     calibration : "sigmoid" or None, default=None
         With "sigmoid", `predict_proba` and `predict_log_proba` are available.
     solver : str or Solver, default="auto"
         See `drsvm.solve`.
     tol : float, optional
         Proven gap between objective and optimum at which to stop; by default 1e-6 for
-        solver="auto", otherwise the solver's own.
+        solver="auto".
     max_iter : int, optional
         Iteration limit per class.
     max_time : float, optional
-        Time limit for `fit` in seconds, which the classes share evenly. A class without
-        time has weights of 0, still with a certificate.
+        Time limit for `fit` in seconds, which the classes share evenly.
     warm_start : bool, default=False
-        Whether `fit` starts from the classifier of the previous fit, if that has the
-        same classes and features.
+        Whether `fit` starts from the classifier of the previous fit.
     random_state : int or Generator, optional
         Seed for randomised solvers.
     verbose : int, default=0
-        1: print a line for every class, and how far a long fit is; 2: also a line for
-        every certificate.
+        1: print a line for every class; 2: also one for every certificate.
     n_jobs : int, optional
-        Number of classes fitted in parallel. Two classes use all cores regardless.
+        Number of classes fitted in parallel.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
-        Where the work is done. "auto": where X is; "gpu" moves it there. "cpu" and
-        "dask" check where X is.
+        Where to compute: "auto" where X is; "gpu" moves it.
 
     Attributes
     ----------
-    coef_, intercept_ : arrays of shape (1 or n_classes, n_features), (1 or n_classes,)
-        The classifier.
-    certified_intercept_ : array of shape (1 or n_classes,)
-        The intercept with which `coef_` has the certificate: `intercept_`, unless the
-        threshold moved.
+    coef_ : array of shape (1 or n_classes, n_features)
+        The weights.
+    intercept_, certified_intercept_ : arrays of shape (1 or n_classes,)
+        Intercepts of the decisions, and of the certificate.
     classes_ : array
-        The labels.
+        Labels.
     objective_, lower_bound_, gap_, radius_price_ : float or array of (n_classes,)
-        The certificate of `coef_` with `certified_intercept_`: worst-case risk plus
-        ridge term, a proven lower bound on the best possible value, their difference,
-        and the price of one unit of radius. After `partial_fit` all but the price are
-        NaN.
+        The certificate: worst-case risk plus ridge term, a proven lower bound on the
+        optimum, their difference, and the price of one unit of radius.
     radius_, l2_, intercept_cost_ : float
-        The radius, the ridge and the price of the intercept that were used.
+        The values that were used.
     class_factors_ : array of shape (n_classes,)
-        By what the weights of the rows of each class were multiplied.
+        Factors of the weights of the rows of each class.
     threshold_ : float
         `certified_intercept_` minus `intercept_`.
     sigmoids_ : array of shape (1 or n_classes, 2)
-        Slope and offset of the sigmoid of every decision, with
-        ``calibration="sigmoid"``.
+        Slope and offset of the sigmoid of every decision.
     n_iter_ : int
-        Number of iterations (the maximum over the classes), or of blocks.
+        Number of iterations, the maximum over the classes.
     result_ : Result, or list of them
-        The full results of the runs, one per class if there are more than two. None
-        after `partial_fit`.
+        The full results of the runs, one per class if there are more than two.
     n_features_in_, feature_names_in_
         Number and names of the features.
 
-    Notes
-    -----
-    :doc:`/choosing` says how the threshold is placed, and :doc:`/scikit_learn` what
-    probabilities are, and what the problems of more than two classes are.
+    See Also
+    --------
+    WassersteinSVCCV : Parameters by cross-validation.
 
     Examples
     --------
@@ -224,7 +206,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         self.n_jobs = n_jobs
         self.engine = engine
 
-    # --- the steps of a fit that differ from those of other estimators
+    # --- the steps of a fit that differ from those of the classifier with a kernel
 
     def _check_data(self, X, y, sample_weight, flip_cost) -> FitData:
         X = on_engine(X, self.engine)
@@ -264,7 +246,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
     def _store_classifier(self, data: FitData, solved: Solved) -> None:
         self.coef_ = data.like(solved.weights)
         # A later partial_fit starts from this fit.
-        self.__dict__.pop("_block_fits", None)
+        vars(self).pop("_block_fits", None)
 
     def _problem_parameters(self, flip_cost) -> dict[str, Any]:
         """Return the parameters of the problems except the radius."""
