@@ -4,7 +4,8 @@
 
 `files` opens them; `svmlight`, `csv_files` and `arrow_tables` read them; `reading`
 chooses `columns`, finds their `kinds`, `values` and `copies`, and takes `notes` for a
-`dataset`. `row_files` and `streamed_tables` are for data that do not fit into memory.
+`dataset`. `row_files`, which `row_writer` writes, and `streamed_tables` are for data
+that do not fit into memory.
 
 Errors (`DataFileError`) name the file, the line or column, and the remedy. Only
 `preparation` (with `clipped_cells`) needs scikit-learn, which takes long to import: an

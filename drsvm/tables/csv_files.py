@@ -26,7 +26,9 @@ from drsvm.tables.files import (
 from drsvm.tables.values import shown
 from drsvm.utils.messages import Message, Parameter
 
+# The delimiters that are tried, with their names for messages
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
+# What users may write for a delimiter besides the character itself
 NAMED_DELIMITERS = {
     "tab": "\t",
     "\\t": "\t",
@@ -36,7 +38,7 @@ NAMED_DELIMITERS = {
     "blank": " ",
     "bar": "|",
 }
-# Pyarrow reads a file in blocks of at most this size.
+# Pyarrow reads a file in blocks of at most this size: its lengths have 32 bits.
 LARGEST_BLOCK = (1 << 31) - 1
 NOT_UTF8 = (
     "is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8."
@@ -50,17 +52,28 @@ csv.field_size_limit(LONGEST_LINE)
 
 
 class CsvFile(TableFile):
-    """A CSV file, or all of a folder with the same columns."""
+    """A CSV file, or all of a folder with the same columns.
+
+    Parameters
+    ----------
+    path : Path
+        The file or the folder.
+    head : bytes
+        How the first file begins: at least its first line.
+    delimiter : str or None
+        A character or one of `NAMED_DELIMITERS`; by default the likely one.
+    header : bool or None
+        Whether the first line contains the names of the columns; by default it does
+        unless it has only numbers.
+    """
 
     def __init__(
         self, path: Path, head: bytes, delimiter: str | None, header: bool | None
     ):
         super().__init__(path)
         _check_lines(path, head)
-        # The head may end within a line, even within a character.
-        end = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1
+        text = _decoded(path, head)
         try:
-            text = (head[:end] or head).decode("utf-8-sig")
             self.delimiter = likely_delimiter(text)
             if delimiter:
                 self.delimiter = NAMED_DELIMITERS.get(delimiter, delimiter)
@@ -70,9 +83,6 @@ class CsvFile(TableFile):
                     f"{', '.join(NAMED_DELIMITERS)}, got {delimiter!r}."
                 )
             first = self._first_record(text)
-        except UnicodeDecodeError as error:
-            line = head[: error.start].count(b"\n") + 1
-            raise invalid(path, f"line {line} {NOT_UTF8}") from None
         except csv.Error as error:
             raise invalid(path, BAD_QUOTES.format(1, error)) from None
         # Unless it is given, a header has a text that is neither a number nor missing.
@@ -88,6 +98,7 @@ class CsvFile(TableFile):
         self.names = self._distinct_names(first)
         if len(first) == 1:
             raise invalid(path, self._about_delimiter(text))
+        # The other files of a folder must begin in the same way.
         for file in self.files[1:]:
             head = head_and_format(file, "csv")[0]
             other = CsvFile(file, head, self.delimiter, header)
@@ -95,6 +106,7 @@ class CsvFile(TableFile):
                 raise invalid(file, OTHER_COLUMNS.format(self.files[0].name))
 
     def _first_record(self, text: str) -> list[str]:
+        """Return the cells of the first line that is not empty."""
         lines = io.StringIO(text, newline="")
         rows = csv.reader(lines, delimiter=self.delimiter, strict=True)
         first = next(filter(None, rows), None)
@@ -112,7 +124,11 @@ class CsvFile(TableFile):
         return [" ".join(cell.splitlines()).strip() for cell in first]
 
     def _distinct_names(self, first: list[str]) -> list[str]:
-        """Return the names of the columns without repetitions: a, a.1, a.2."""
+        """Return the names of the columns without repetitions: a, a.1, a.2.
+
+        Columns without a name are called column0, column1 and so on. What is renamed
+        is noted.
+        """
         distinct: list[str] = []
         for index, cell in enumerate(first):
             name = f"column{index}"
@@ -165,6 +181,8 @@ class CsvFile(TableFile):
         # Pyarrow would take blank lines before the header for the header.
         content = content.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
         n_quotes = content.count(b'"')
+        # One block, since a quoted cell may span any number of lines.
+        block_size = min(max(len(content), 1), LARGEST_BLOCK)
         try:
             table = arrow_csv.read_csv(
                 pyarrow.BufferReader(content),
@@ -172,7 +190,7 @@ class CsvFile(TableFile):
                     column_names=self.names,
                     skip_rows_after_names=int(self.has_header),
                     use_threads=False,
-                    block_size=min(max(len(content), 1), LARGEST_BLOCK),
+                    block_size=block_size,
                 ),
                 arrow_csv.ParseOptions(
                     delimiter=self.delimiter, newlines_in_values=n_quotes > 0
@@ -186,8 +204,9 @@ class CsvFile(TableFile):
             self._check_records(file)
             raise invalid(file, f"cannot be parsed ({error}).") from None
         if n_quotes:
-            # If a closing quote is missing, their number is odd, or a cell goes on
-            # over several lines.
+            # Pyarrow overlooks some wrong quotes. If a closing one is missing, their
+            # number is odd, or a cell goes on over several lines, of which there are
+            # then more than rows.
             n_lines = sum(1 for _ in _LINE.finditer(content))
             if n_quotes % 2 or n_lines != table.num_rows + self.has_header:
                 self._check_records(file)
@@ -207,13 +226,15 @@ class CsvFile(TableFile):
         """
         if "\n" not in cell and "\r" not in cell:
             return False
-        counts = [line.count(self.delimiter) for line in re.split(r"\r\n?|\n", cell)]
+        # The number of delimiters in every line of the cell
+        lines = re.split(r"\r\n?|\n", cell)
+        counts = [line.count(self.delimiter) for line in lines]
         column = self.names.index(name)
-        widest = len(self.names) - 1
-        if widest in counts[1:-1]:
+        of_a_row = len(self.names) - 1
+        if of_a_row in counts[1:-1]:
             return True
         if column == 0:
-            return counts[0] == widest
+            return counts[0] == of_a_row
         return counts[-1] == column
 
     def place(self, row: int) -> str:
@@ -253,7 +274,10 @@ class CsvFile(TableFile):
                 raise invalid(file, NOT_UTF8) from None
 
     def _wrong_length(self, line: int, length: int) -> str:
-        comma = " (perhaps a decimal comma)" if self.delimiter == "," else ""
+        """Return what is wrong with a line that has another number of columns."""
+        comma = ""
+        if self.delimiter == ",":
+            comma = " (perhaps a decimal comma)"
         return (
             f"line {line} has {length} columns, but the first has {len(self.names)}: "
             "is the line cut off, or does a cell contain an unquoted "
@@ -261,12 +285,21 @@ class CsvFile(TableFile):
         )
 
 
-def _check_lines(path: Path, content: bytes) -> None:
-    """Raise an error if a line is too long.
+def _decoded(path: Path, head: bytes) -> str:
+    """Return the whole lines at the head of a file as text."""
+    # The head may end within a line, even within a character.
+    end = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1
+    try:
+        return (head[:end] or head).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = head[: error.start].count(b"\n") + 1
+        raise invalid(path, f"line {line} {NOT_UTF8}") from None
 
-    Each step goes to the last line break within the limit.
-    """
+
+def _check_lines(path: Path, content: bytes) -> None:
+    """Raise an error if a line is too long."""
     start = 0
+    # Each step goes to the last line break within the limit.
     while len(content) - start > LONGEST_LINE:
         limit = start + LONGEST_LINE
         end = max(
@@ -283,8 +316,12 @@ def _check_lines(path: Path, content: bytes) -> None:
 
 
 def likely_delimiter(text: str) -> str:
-    """Return the delimiter that splits the first lines evenly, into two or more."""
+    """Return the delimiter that splits the first lines evenly, into two or more.
+
+    If several do, it is the one that gives the most columns.
+    """
     start = "\n".join(text.splitlines()[:10])
+    # The number of columns by delimiter
     even = {}
     for mark in DELIMITERS:
         rows = list(filter(None, csv.reader(io.StringIO(start), delimiter=mark)))

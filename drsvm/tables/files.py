@@ -16,6 +16,7 @@ from typing import IO
 from drsvm.utils.lazy import missing
 from drsvm.utils.messages import Message, Parameter
 
+# What is read of a file to find out its format: enough for hundreds of lines
 HEAD_BYTES = 1 << 16
 LONGEST_LINE = 1 << 24  # bytes of a line of a CSV file: two million cells
 # Suffixes of compressed files and the bytes they start with.
@@ -33,7 +34,9 @@ FORMATS = {
     **dict.fromkeys([".parquet", ".pq", *ARROW], "parquet"),
 }
 MAGIC = (b"PAR1", b"ARROW1")  # what Parquet and Arrow files start with
-# Without commas: a line of a table may contain the time of day, as in 31.12.2024 12:30.
+# A label, perhaps qid:number, and pairs index:value; then a comment may follow. Values
+# are without commas: a line of a table may contain the time of day, as in
+# 31.12.2024 12:30.
 SVMLIGHT_LINE = re.compile(
     rb"\s*+[+-]?[\w.][^\s,;]*+(\s+qid:\S+)?(\s+[+-]?\d+:[^\s,;]*+)+\s*(#.*)?$"
 )
@@ -172,7 +175,7 @@ def compression_of(path: Path) -> str | None:
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """Open a file for reading decompressed bytes.
 
-    Damage found later in the block is reported, too.
+    Damage that shows while it is read, in the ``with`` block, is reported, too.
     """
     _check_readable(path)
     ending = compression_of(path)
@@ -180,7 +183,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         with _open(path, ending) as stream:
             yield stream
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        # Errors of the system are not about the content of this file.
+        # Errors of the system, which are not about the content of this file
         from_system = ending is None or isinstance(
             error, FileNotFoundError | PermissionError
         )
@@ -191,6 +194,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _check_readable(path: Path) -> None:
+    """Raise an error with a remedy if a file cannot be opened."""
     if path.exists() and not path.is_file():
         raise invalid(path, NO_FILE)
     try:
@@ -210,6 +214,7 @@ def _check_readable(path: Path) -> None:
 
 
 def _open(path: Path, ending: str | None) -> IO[bytes]:
+    """Return a stream of the decompressed bytes of a file."""
     if ending != ".zst":
         return OPENERS[ending](path, "rb")
     try:
@@ -225,7 +230,22 @@ def _open(path: Path, ending: str | None) -> IO[bytes]:
 def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[str]]:
     """Return the first bytes of a file, its format, and notes on it.
 
-    The format is found by its content, unless one is wanted.
+    Parameters
+    ----------
+    path : Path
+        The file.
+    wanted : str or None
+        The format ("svmlight", "csv" or "parquet"); by default, it is found by the
+        content.
+
+    Returns
+    -------
+    head : bytes
+        How the file begins, decompressed: at least its first line.
+    kind : str
+        The format; that of Arrow files is "parquet", too.
+    notes : list of str
+        What the user should know about the file.
     """
     with opened(path) as stream:
         head = stream.read(HEAD_BYTES)
@@ -236,7 +256,9 @@ def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[st
     if not head:
         raise invalid(path, "is empty.")
     notes = []
-    kind = wanted or ("parquet" if is_binary else "csv")
+    kind = "parquet" if is_binary else "csv"
+    if wanted:
+        kind = wanted
     if kind != "parquet":
         _check_text(path, head)
     if not wanted:
@@ -261,13 +283,15 @@ def _format_of_content(path: Path, head: bytes, kind: str) -> tuple[str, list[st
     if named == "parquet":
         raise invalid(path, Message(NO_PARQUET, Parameter("format")))
     if named == "svmlight":
-        # Its reader explains what is wrong with the first line.
+        # No line looks like one of such a file: its reader explains what is wrong with
+        # the first.
         _check_text(path, head)
         return "svmlight", []
     return kind, [f"{path.name} contains {kind} data and is read as such."]
 
 
 def _check_text(path: Path, head: bytes) -> None:
+    """Raise an error if a file is not text in UTF-8 or a similar encoding."""
     for magic, what in UNSUPPORTED.items():
         if head.startswith(magic):
             raise invalid(path, what)

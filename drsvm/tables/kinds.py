@@ -40,13 +40,16 @@ FREQUENT_GAPS = 0.05
 # A column with more different texts than this share of its rows is an id: no category
 # repeats enough.
 NEARLY_ALL = 0.9
-# Levels with fewer rows, or than one in this many of a small table, share one column.
+# A level is rare if it has fewer rows than this or, in a small table, fewer than one in
+# this many. Rare levels share one column.
 RARE = 5
 SMALL_PARTS = 20
 FEW_ROWS = 20  # in a table with fewer rows than this nothing is taken for an id
 SHORT_TEXT = 40  # texts up to this length may be ids, longer ones are prose
 # From this many rows on, integers that are all different are worth a note.
 MANY_ROWS = 100
+# Such as "customer_id", "Row" or "passengerId"; "unnamed: 0" is what pandas writes for
+# the row numbers of a table.
 ID_NAMES = re.compile(
     r"(.*[\W_])?"
     r"(id|index|row|key|nr|no|number|acct|account|phone|uuid|guid)"
@@ -87,7 +90,25 @@ ALWAYS_THE_SAME = Kind(left_out="always the same")
 def kinds_of(
     table: Table, chosen: Chosen, options: ReadOptions, file: TableFile
 ) -> dict[str, Kind]:
-    """Return the kinds of the feature columns of a file."""
+    """Return the kinds of the feature columns of a file.
+
+    Parameters
+    ----------
+    table : Table
+        The cells; columns of which all cells are plain numbers have such a type.
+    chosen : Chosen
+        The columns by role.
+    options : ReadOptions
+        What the user has stated.
+    file : TableFile
+        Where the table is from, for error messages.
+
+    Returns
+    -------
+    dict
+        A `Kind` by the name of the column.
+    """
+    # 1. How texts are written, which all columns together show
     columns = columns_of(table.select(chosen.features))
     texts = {}
     words = {}
@@ -99,12 +120,16 @@ def kinds_of(
         elif str(column.type) == "double":
             points = True
     styles = styles_of(words, points, options.decimal)
+
+    # 2. The rows in which an id has different values
     rows = slice(None)
     copies = copies_among({**columns, **texts}.values())
     if copies is not None:
         # One of all rows that are copies of each other: in a table of copies, an id
         # repeats, too.
         rows = first_of_each(copies)
+
+    # 3. The kind of every column
     inspection = _Inspection(chosen.roles, options, file, rows)
     kinds = {}
     for name, column in columns.items():
@@ -121,7 +146,7 @@ def kinds_of(
 
 @dataclass(frozen=True, eq=False)
 class _Inspection:
-    """Finds the kinds of columns, with what the user has stated about them."""
+    """What the kinds of single columns are found with."""
 
     roles: dict[str, list[str]]
     options: ReadOptions
@@ -132,11 +157,13 @@ class _Inspection:
         """Return the kind of a column of numbers, truth values or dates."""
         if name in self.roles["categorical"]:
             return Kind(Style.CATEGORY, levels=len(levels_of(column).values))
-        kind = str(column.type)
+        arrow_type = str(column.type)
         for start, style in TYPES.items():
-            if kind.startswith(start):
+            if arrow_type.startswith(start):
                 return Kind(style)
-        if name in self.roles["numeric"] or not kind.startswith(("int", "uint")):
+        # Only integers may identify rows.
+        is_integer = arrow_type.startswith(("int", "uint"))
+        if name in self.roles["numeric"] or not is_integer:
             return Kind()
         numbers = numbers_of(column, Style.PLAIN)[self.rows]
         if _identify(name, numbers):
@@ -167,7 +194,11 @@ class _Inspection:
         return Kind(style)
 
     def checked(self, name: str, column: Column, kind: Kind) -> Kind:
-        """Return the kind of a column of numbers after a look at their values."""
+        """Return the kind of a column of numbers after a look at their values.
+
+        Numbers that are too large are a problem; a column without numbers, or with one
+        number only, is left out; one of 0 and 1 has truth values.
+        """
         file = self.file
         try:
             values = numbers_of(column, kind.style, self.options.empty)
@@ -200,7 +231,15 @@ class _Inspection:
     def _ambiguous(
         self, name: str, cells: Coded, sign: str, word: str, other: str
     ) -> Kind:
-        """Return the problem that a sign may separate thousands or decimals."""
+        """Return the problem that a sign may separate thousands or decimals.
+
+        Parameters
+        ----------
+        name, cells : str and Coded
+            The column.
+        sign, word, other : str
+            The sign, its name, and the sign that then has the other meaning.
+        """
         code = 0
         while sign not in cells.values[code]:
             code += 1
@@ -219,7 +258,11 @@ class _Inspection:
         return Kind(problems=[problem])
 
     def _words(self, name: str, column: Column, cells: Coded) -> Kind:
-        """Return the kind of texts, not all numbers: categories, if they repeat."""
+        """Return the kind of a column of texts that are not all numbers.
+
+        It has categories if they repeat; if most cells are numbers, the others are a
+        problem; if nearly all texts are different, they are ids or prose.
+        """
         n = len(cells.codes)
         levels = len(cells.values)
         if levels == 1 and column.null_count < FREQUENT_GAPS * n:
@@ -265,6 +308,7 @@ class _Inspection:
         return Kind(problems=[problem])
 
     def _category(self, name: str, cells: Coded) -> Kind:
+        """Return the kind of categories; one that contains other rows is a problem."""
         problems = line_break(cells, name, self.file)
         return Kind(Style.CATEGORY, levels=len(cells.values), problems=problems)
 
@@ -274,7 +318,7 @@ def _identify(name: str, numbers: np.ndarray) -> bool:
 
     They count the rows, or are nearly all different under a typical name.
     """
-    # A column with empty cells, which are NaN, is none.
+    # Ids are not missing: a column with empty cells, which are NaN, has no ids.
     if len(numbers) < FEW_ROWS or not (numbers == np.trunc(numbers)).all():
         return False
     if (np.diff(numbers) == 1).all():
@@ -307,6 +351,7 @@ def _wanted_style(values: list[str], style: str | None, decimal: str | None) -> 
 
 
 def _is_any_number(text: str) -> bool:
+    """Return True for a number in any of the styles."""
     for style in (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS):
         if fits(style, [text]):
             return True

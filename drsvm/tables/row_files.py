@@ -1,39 +1,29 @@
-"""Rows in memory-mapped files, from any source: nothing copies them into memory.
-
-`rows_on_disk` is for users; `RowWriter` writes such files, block by block.
-"""
+"""Rows in memory-mapped files, from any source: nothing copies them into memory."""
 
 import json
 import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import InitVar, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
 from drsvm.tables.arrow_tables import ArrowTable
 from drsvm.tables.columns import found_or_error
 from drsvm.tables.files import DataFileError, invalid
+from drsvm.tables.row_writer import DESCRIPTION, RowWriter, new_folder
 from drsvm.utils.annotations import Matrix, Vector
-from drsvm.utils.messages import Message, Parameter
-from drsvm.utils.writing import written
 
 # Rows, labels and weights
 Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]
 
-RESERVE = 1 << 26  # bytes of disk space that are left free
-DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features
-LARGEST_INT32 = np.iinfo(np.int32).max
 VECTORS = ("y", "sample_weight")
-# Types of pyarrow: all numbers, and those that single precision holds.
+# How types of pyarrow begin: those of all numbers, and those whose numbers single
+# precision holds.
 NUMBERS = ("int", "uint", "float", "double", "bool")
 NARROW = ("float", "halffloat", "bool", "int8", "uint8")
 OR_PREPARED = "or pass an iterable of prepared blocks."
@@ -75,9 +65,9 @@ class RowsOnDisk:
     remove: InitVar[bool] = False
 
     def __post_init__(self, remove: bool):
-        # Without temporary files, there is nothing to remove.
-        self._remove = nullcontext
+        self._remove: Callable[[], object] | None = None
         if remove:
+            # It is called once: by `close`, or when the object or the process ends.
             remove_files = partial(shutil.rmtree, self.folder, ignore_errors=True)
             self._remove = weakref.finalize(self, remove_files)
 
@@ -86,7 +76,8 @@ class RowsOnDisk:
         self.X = None
         self.y = None
         self.sample_weight = None
-        self._remove()
+        if self._remove is not None:
+            self._remove()
 
     def __enter__(self) -> "RowsOnDisk":
         return self
@@ -158,6 +149,8 @@ def rows_on_disk(
     """
     if not isinstance(source, str | Path):
         return _written(_blocks_of(source), folder, progress)
+
+    # Files of numpy are opened as they are.
     path = Path(source)
     if not path.exists():
         raise invalid(path, "no such file or folder.")
@@ -168,6 +161,8 @@ def rows_on_disk(
         return RowsOnDisk(path.parent, X)
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
+
+    # Columns of Parquet and Arrow files become rows.
     table = ArrowTable(path)
     features = list(table.names)
     if label is not None:
@@ -175,17 +170,17 @@ def rows_on_disk(
         features.remove(label)
     dtype = np.dtype(np.float32)
     for name in features:
-        kind = str(table.schema.field(name).type)
-        if not kind.startswith(NUMBERS):
+        arrow_type = str(table.schema.field(name).type)
+        if not arrow_type.startswith(NUMBERS):
             raise invalid(
                 path,
-                f"column {name!r} has type {kind}, not numbers: use drsvm fit, which "
-                f"encodes it, {OR_PREPARED}",
+                f"column {name!r} has type {arrow_type}, not numbers: use drsvm fit, "
+                f"which encodes it, {OR_PREPARED}",
             )
-        if kind not in NARROW:
+        if arrow_type not in NARROW:
             dtype = np.dtype(np.float64)
     needed = table.n_rows * len(features) * dtype.itemsize
-    blocks = _numbers(table, label, features, dtype)
+    blocks = _blocks_of_table(table, label, features, dtype)
     return _written(blocks, folder, progress, features, needed)
 
 
@@ -217,6 +212,7 @@ def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
 
 
 def _mapped_csr(folder: Path, n_features: int | None) -> sparse.csr_array:
+    """Return the CSR array in a folder; its width is that of its entries if unknown."""
     data = _mapped(folder / "data.npy")
     indices = _mapped(folder / "indices.npy")
     indptr = _mapped(folder / "indptr.npy")
@@ -231,6 +227,7 @@ def _mapped_csr(folder: Path, n_features: int | None) -> sparse.csr_array:
 
 
 def _mapped(path: Path) -> np.ndarray:
+    """Return the array in a file without reading it into memory."""
     try:
         return np.load(path, mmap_mode="r")
     except FileNotFoundError:
@@ -249,7 +246,7 @@ def _written(
     names: list[str] | None = None,
     needed: int = 0,
 ) -> RowsOnDisk:
-    """Return blocks after they have been written to a folder."""
+    """Write blocks to a folder, of `needed` bytes if that is known, and open it."""
     with new_folder(folder, needed) as where:
         with RowWriter(where, names) as writer:
             for X, y, sample_weight in blocks:
@@ -259,31 +256,6 @@ def _written(
         if writer.n_rows == 0:
             raise DataFileError("no rows found: the source has no blocks.")
         return opened_folder(where, remove=folder is None)
-
-
-@contextmanager
-def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
-    """Create a folder for `needed` bytes, a temporary one by default.
-
-    If the block fails, nothing of it remains.
-    """
-    if folder is None:
-        folder = tempfile.mkdtemp(prefix="drsvm-")
-    path = Path(folder)
-    if path.is_dir() and any(path.iterdir()):
-        raise invalid(
-            path,
-            "is not empty: name a new folder, or give this one as the source of the "
-            "rows.",
-        )
-    path.mkdir(parents=True, exist_ok=True)
-    try:
-        check_space(path, needed)
-        with written(path):
-            yield path
-    except BaseException:
-        shutil.rmtree(path, ignore_errors=True)
-        raise
 
 
 def _blocks_of(source: Any) -> Iterator[Block]:
@@ -308,6 +280,7 @@ def _blocks_of(source: Any) -> Iterator[Block]:
 
 
 def _blocks_of_iterator(source: Any) -> Iterator[Block]:
+    """Yield what an object with ``next(input_data)`` passes to this function."""
     received: list[Block] = []
 
     def input_data(data, label=None, weight=None, **_) -> None:
@@ -324,10 +297,10 @@ def _blocks_of_iterator(source: Any) -> Iterator[Block]:
         received.clear()
 
 
-def _numbers(
+def _blocks_of_table(
     table: ArrowTable, label: str | None, features: list[str], dtype: np.dtype
 ) -> Iterator[Block]:
-    """Yield the blocks of a table of numbers."""
+    """Yield the features of a table of numbers, and its labels if it has any."""
     wanted = list(features)
     if label is not None:
         wanted.append(label)
@@ -348,163 +321,3 @@ def _numbers(
             else:
                 X[:, place] = column.to_numpy()
         yield X, y, None
-
-
-def check_space(folder: Path, needed: int) -> None:
-    """Raise an error if a disk does not have space for `needed` bytes."""
-    free = shutil.disk_usage(folder).free - RESERVE
-    if needed > free:
-        what = (
-            "the rows need {:.3g} GB of disk space, but only {:.3g} GB are free: "
-            "choose another disk with {}."
-        )
-        sizes = (needed / 1e9, max(free, 0) / 1e9)
-        raise invalid(folder, Message(what, *sizes, Parameter("folder")))
-
-
-class GrowingArray:
-    """A .npy file that grows along its first axis.
-
-    Its header is completed at the end.
-    """
-
-    def __init__(self, path: Path, dtype: DTypeLike, *entry_shape: int):
-        self.path = path
-        self.dtype = np.dtype(dtype)
-        self.entry_shape = entry_shape
-        self.length = 0
-        self.stream = path.open("w+b")
-        self._write_header()
-
-    def _write_header(self) -> None:
-        # numpy leaves room in the header for a longer first axis.
-        description = {
-            "descr": npy.dtype_to_descr(self.dtype),
-            "fortran_order": False,
-            "shape": (self.length, *self.entry_shape),
-        }
-        npy.write_array_header_1_0(self.stream, description)
-
-    def append(self, values: ArrayLike) -> None:
-        values = np.ascontiguousarray(values, dtype=self.dtype)
-        check_space(self.path.parent, values.nbytes)
-        self.stream.write(values.data)
-        self.length += len(values)
-
-    def complete(self) -> None:
-        self.stream.seek(0)
-        self._write_header()
-        self.stream.close()
-
-
-class RowWriter:
-    """Writes blocks of rows like the first, and vectors such as their labels.
-
-    The files are complete after ``with``.
-    """
-
-    def __init__(self, folder: Path, names: list[str] | None = None):
-        self.folder = folder
-        self.names = names
-        self.n_rows = 0
-        self._n_blocks = 0
-        self._form: dict[str, int | None] = {}  # of the first block
-        self._arrays: dict[str, GrowingArray] = {}
-        self._vectors: dict[str, list[np.ndarray]] = {}
-        self._counts: list[np.ndarray] = []  # the number of entries of each row
-
-    def __enter__(self) -> "RowWriter":
-        return self
-
-    def __exit__(self, exception: type | None, *_: object) -> None:
-        for array in self._arrays.values():
-            if exception is None:
-                array.complete()
-            # The disk may be full.
-            with suppress(OSError):
-                array.stream.close()
-        if exception is None and self.n_rows:
-            self._complete()
-
-    def add(self, X: Matrix, **vectors: Vector | None) -> None:
-        """Write a block; vectors have one entry per row, or are None."""
-        self._n_blocks += 1
-        is_sparse = sparse.issparse(X)
-        if not is_sparse:
-            X = np.asarray(X)
-        self._check(X, is_sparse, vectors)
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
-        if is_sparse:
-            rows = sparse.csr_array(X)
-            rows.sum_duplicates()
-            self._append("data", rows.data, dtype)
-            self._append("indices", rows.indices, np.int32)
-            self._counts.append(np.diff(rows.indptr))
-        else:
-            self._append("X", X, dtype)
-        n = X.shape[0]
-        for name, values in vectors.items():
-            if values is None:
-                continue
-            vector = np.array(values).ravel()
-            if len(vector) != n:
-                raise DataFileError(
-                    f"block {self._n_blocks} has {n} rows, but {len(vector)} entries "
-                    f"in {name}."
-                )
-            self._vectors.setdefault(name, []).append(vector)
-        self.n_rows += n
-
-    def _check(
-        self, X: Matrix, is_sparse: bool, vectors: dict[str, Vector | None]
-    ) -> None:
-        """Raise an error for a block that has no numbers, or is not like the first."""
-        block = f"block {self._n_blocks}"
-        if X.ndim != 2:
-            raise DataFileError(
-                f"{block} has shape {X.shape}: a block must have rows and columns."
-            )
-        if X.dtype.kind not in "fiub":
-            raise DataFileError(
-                f"{block} has dtype {X.dtype}: encode text as numbers before."
-            )
-        form = {"sparse": is_sparse, "columns": X.shape[1]}
-        for name, values in vectors.items():
-            form[name] = values is not None
-        self._form = self._form or form
-        for what, value in self._form.items():
-            if form[what] != value:
-                raise DataFileError(
-                    f"{block} does not fit the first one ({what}: {form[what]}, in the "
-                    f"first one {value}): make all blocks alike."
-                )
-
-    def _append(self, name: str, values: np.ndarray, dtype: DTypeLike) -> None:
-        if name not in self._arrays:
-            path = self.folder / f"{name}.npy"
-            self._arrays[name] = GrowingArray(path, dtype, *values.shape[1:])
-        self._arrays[name].append(values)
-
-    def _complete(self) -> None:
-        """Write what is known only at the end."""
-        if self._form["sparse"]:
-            starts = np.concatenate([[0], *self._counts]).cumsum()
-            if max(starts[-1], self.n_rows) <= LARGEST_INT32:
-                starts = starts.astype(np.int32)
-            else:
-                # Scipy takes one type for both, and so does the solver.
-                self._widen_indices()
-            np.save(self.folder / "indptr.npy", starts)
-        for name, parts in self._vectors.items():
-            np.save(self.folder / f"{name}.npy", np.concatenate(parts))
-        description = {"n_features": self._form["columns"], "names": self.names}
-        (self.folder / DESCRIPTION).write_text(json.dumps(description))
-
-    def _widen_indices(self) -> None:
-        """Rewrite the indices with 64 bits, from file to file."""
-        path = self.folder / "indices.npy"
-        wide = path.with_suffix(".new")
-        given = np.load(path, mmap_mode="r")
-        check_space(self.folder, 2 * given.nbytes)
-        npy.open_memmap(wide, "w+", np.int64, given.shape)[:] = given
-        wide.replace(path)

@@ -21,7 +21,8 @@ from drsvm.tables.conversion import converted, truth_of, unused_rows
 from drsvm.tables.dataset import Dataset, ReadOptions
 from drsvm.tables.files import invalid
 from drsvm.tables.reading import read_table
-from drsvm.tables.row_files import RowsOnDisk, RowWriter, new_folder, opened_folder
+from drsvm.tables.row_files import RowsOnDisk, opened_folder
+from drsvm.tables.row_writer import RowWriter, new_folder
 from drsvm.tables.values import Coded, coded, labels_of
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.messages import Message, Parameter

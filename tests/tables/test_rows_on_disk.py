@@ -13,7 +13,7 @@ from thorough import unless_long
 
 from drsvm import Problem, WassersteinSVC, solve
 from drsvm.problem import memory_rows
-from drsvm.tables import arrow_tables, row_files, rows_on_disk
+from drsvm.tables import arrow_tables, row_writer, rows_on_disk
 
 N = 6000
 D = 5
@@ -131,7 +131,7 @@ def test_arrow_files(tmp_path, temporary):
 
 @pytest.mark.parametrize("largest_int32", [np.iinfo(np.int32).max, 100])
 def test_sparse_blocks(tmp_path, temporary, monkeypatch, largest_int32):
-    monkeypatch.setattr(row_files, "LARGEST_INT32", largest_int32)
+    monkeypatch.setattr(row_writer, "LARGEST_INT32", largest_int32)
     X, y = data()
     X = sparse.csr_array(np.where(X > 3.0, X, 0.0))
     with rows_on_disk(blocks(X, y), folder=tmp_path / "kept") as rows:
@@ -239,7 +239,7 @@ def test_a_disk_that_is_full(temporary, tmp_path, monkeypatch):
     path = write_parquet(tmp_path / "rows.parquet", X, y)
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(
-        shutil, "disk_usage", lambda _: usage._replace(free=row_files.RESERVE + 1000)
+        shutil, "disk_usage", lambda _: usage._replace(free=row_writer.RESERVE + 1000)
     )
     for source in (path, blocks(X, y)):
         check_error(
