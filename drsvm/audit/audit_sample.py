@@ -43,8 +43,8 @@ class AuditSample:
     columns: list[Summary]
     # The place of each row's label among the classes, if labels are known
     codes: Labels = None
-    # The costs at which rows become errors, where wanted
-    prices: Values = None
+    # What it costs to turn each row into an error, where wanted
+    error_costs: Values = None
 
     @property
     def by_class(self) -> np.ndarray:
@@ -68,15 +68,15 @@ class AuditSample:
         codes = self.codes
         if codes is not None:
             codes = codes[rows]
-        prices = self.prices
-        if prices is not None:
-            prices = prices[rows]
+        error_costs = self.error_costs
+        if error_costs is not None:
+            error_costs = error_costs[rows]
         distances = self.distances[:, rows]
         fixed = self.fixed[:, rows]
-        return AuditSample(self.classes, distances, fixed, columns, codes, prices)
+        return AuditSample(self.classes, distances, fixed, columns, codes, error_costs)
 
     def by_name(self, figures: np.ndarray) -> dict[Any, float]:
-        """Return figures of the classes by their names."""
+        """Return figures of the classes by their labels."""
         return dict(zip(self.classes.tolist(), figures.tolist(), strict=True))
 
 
@@ -87,13 +87,29 @@ def audit_sample(
     given: AdversaryParameters,
     classes: Values = None,
     *,
-    priced: bool = False,
+    with_error_costs: bool = False,
     columns: list[Summary] | None = None,
 ) -> AuditSample:
     """Return what a classifier sees of rows.
 
-    Without labels, the classes are needed. Columns are summarised unless summaries are
-    given. `priced` asks for the costs at which rows become errors.
+    Parameters
+    ----------
+    model : fitted classifier
+        As in `drsvm.worst_case_risk`.
+    X, y : array, data frame or sparse matrix, array or None
+        Rows, and their labels if these are known.
+    given : dict
+        Parameters of the adversary; the others are those of the training, or defaults.
+    classes : array, optional
+        The classes, which are needed without labels.
+    with_error_costs : bool, default=False
+        Whether to compute what it costs to turn each row into an error.
+    columns : list of Summary, optional
+        The summaries of the columns; by default they are made of X.
+
+    Returns
+    -------
+    AuditSample
     """
     if not hasattr(X, "shape"):
         X = np.asarray(X)
@@ -109,26 +125,26 @@ def audit_sample(
         flip_cost = math.inf
     ball = ball_of(model, data, {"flip_cost": flip_cost, **given, "radius": 0.0})
     adversary = adversary_for(data, ball)
-    prices = None
-    if priced:
-        prices = np.minimum(adversary.distances, adversary.problem.flip_costs)
-        prices = prices.astype(np.float32)
-    codes = data.codes
-    if y is None:
-        codes = None
-    else:
+    error_costs = None
+    if with_error_costs:
+        # A row becomes an error by a shift or by a flip, whichever costs less.
+        costs = np.minimum(adversary.distances, adversary.problem.flip_costs)
+        error_costs = costs.astype(np.float32)
+    codes = None
+    if y is not None:
+        codes = data.codes
         classes = data.classes
     if columns is None:
         columns = summaries(X)
     distances = _signed_distances(adversary).astype(np.float32)
     fixed = _of_fixed_columns(adversary, rows).astype(np.float32)
-    return AuditSample(classes, distances, fixed, columns, codes, prices)
+    return AuditSample(classes, distances, fixed, columns, codes, error_costs)
 
 
 def _remote_values(
     model: Classifier, X: Matrix, y: Labels
 ) -> tuple[DecisionValues, Matrix]:
-    """Return decision values on rows elsewhere: a number per row is fetched.
+    """Return decision values on a cluster or a GPU: a number per row is fetched.
 
     The rows follow as the last step of the model gets them.
     """
@@ -156,6 +172,7 @@ def _products(X: Matrix, coef: np.ndarray) -> np.ndarray:
 
 
 def _signed_distances(adversary: Adversary) -> np.ndarray:
+    """Return the signed distances of `AuditSample`, with all digits."""
     n_classes, n = adversary.data.values.shape
     distances = np.zeros((n_classes, n))
     for label in range(n_classes):
@@ -163,19 +180,23 @@ def _signed_distances(adversary: Adversary) -> np.ndarray:
         # NaN where two classes lead alike, by the same weights: no distance at all
         to_classes[np.isnan(to_classes)] = 0.0
         distances[label] = to_classes.min(axis=0)
-    return distances[1:] if n_classes == 2 else distances
+    if n_classes == 2:
+        # The other one is its negative.
+        return distances[1:]
+    return distances
 
 
 def _of_fixed_columns(adversary: Adversary, X: Matrix) -> np.ndarray:
     """Return what columns that cannot shift add to the leads of pairs of classes.
 
-    It is in units of shifts.
+    It is in units of shifts, of shape (number of pairs, n).
     """
     costs = adversary.problem.feature_cost
     if costs is None or np.isfinite(costs).all():
         return np.empty((0, X.shape[0]))
     coef = adversary.data.coef
     weights = []
+    # Each pair once, without those of which no shift changes the lead
     for j, k in np.argwhere(np.tril(adversary.rates > 0.0, -1)):
         fixed = np.where(np.isinf(costs), coef[j] - coef[k], 0.0)
         weights.append(fixed / adversary.rates[j, k])

@@ -4,6 +4,7 @@ Movement is measured as classifiers of the batches see it.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
 from drsvm.utils.lazy import optional
 from drsvm.utils.messages import right_aligned
 
-# Number of rows of each class that a batch needs to be trained on and audited
+# Number of rows of each class that a batch needs to be trained on and audited: two in
+# either half
 FEWEST_ROWS = 4
 
-# Figures of a movement, and the heads of their columns
+# Attributes of a `Shift` that are shown, and the heads of their columns
 FIGURES = {
     "moved": "moved",
     "moved_by_chance": "by chance",
@@ -38,8 +40,10 @@ class BatchShifts:
 
     Attributes
     ----------
-    names, shifts : list, list of Shift
-        The batches that rows have moved to, and the movements.
+    names : list
+        The batches that rows have moved to.
+    shifts : list of Shift
+        The movement to each of them.
 
     Examples
     --------
@@ -93,13 +97,13 @@ class BatchShifts:
         return f"BatchShifts: {n} {movements}, the largest {self.radius:.4g}"
 
     def __str__(self) -> str:
-        lines = [("batch", "rows", *FIGURES.values())]
+        lines = [["batch", "rows", *FIGURES.values()]]
         for name, shift in zip(self.names, self.shifts, strict=True):
-            figures = []
+            line = [str(name), f"{shift.n_after:,}"]
             for attribute in FIGURES:
                 figure = getattr(shift, attribute)
-                figures.append("" if figure is None else f"{figure:.4f}")
-            lines.append((str(name), f"{shift.n_after:,}", *figures))
+                line.append("" if figure is None else f"{figure:.4f}")
+            lines.append(line)
         return "\n".join([repr(self), *right_aligned(lines)])
 
 
@@ -159,16 +163,12 @@ def radius_from_batches(
             f"batches has one batch, {names[0]!r}: movement needs two or more."
         )
     y = np.asarray(y)
-    classes = np.unique(y)
+    # The last batch is not trained on.
+    for name, part in zip(names[:-1], parts, strict=False):
+        _check_batch(name, y[part], np.unique(y))
     random = check_random_state(random_state)
     shifts = []
-    for name, here, there in zip(names, parts, parts[1:], strict=False):
-        fewest = min(np.sum(y[here] == label) for label in classes)
-        if fewest < FEWEST_ROWS:
-            raise ValueError(
-                f"batch {name!r} has {fewest} rows of a class, but needs "
-                f"{FEWEST_ROWS}: make batches larger."
-            )
+    for here, there in pairwise(parts):
         train, audit = train_test_split(
             here, test_size=0.5, stratify=y[here], random_state=random
         )
@@ -186,12 +186,22 @@ def radius_from_batches(
     return BatchShifts(names[1:], shifts)
 
 
+def _check_batch(name: Any, labels: np.ndarray, classes: np.ndarray) -> None:
+    """Raise an error unless a batch can be split into rows to train on and to audit."""
+    fewest = min(np.sum(labels == label) for label in classes)
+    if fewest < FEWEST_ROWS:
+        raise ValueError(
+            f"batch {name!r} has {fewest} rows of a class, but needs {FEWEST_ROWS}: "
+            "make batches larger."
+        )
+
+
 def _in_order(batches: np.ndarray) -> tuple[list[Any], list[np.ndarray]]:
     """Return the names of batches in their order, and the rows of each."""
     names, first, codes = np.unique(batches, return_index=True, return_inverse=True)
     order = np.arange(len(names))
     if names.dtype.kind not in "biufM":
-        # Texts have no order of their own.
+        # Only numbers and dates have an order of their own.
         order = np.argsort(first)
     rows = [np.flatnonzero(codes.ravel() == code) for code in order]
     return names[order].tolist(), rows

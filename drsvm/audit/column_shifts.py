@@ -5,6 +5,7 @@ Distances are in the units of each column.
 
 import math
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +16,12 @@ from drsvm.utils.annotations import Matrix
 
 # The largest number of rows that are summarised; they are evenly spaced
 MOST_ROWS = 10_000
-# Number of quantiles of a column of numbers, and of the levels of a text that are kept
+# Number of quantiles of a column of numbers (a multiple of 3, since model files may
+# keep every third), and of the levels of a text that are kept
 QUANTILES = 33
 LEVELS = 50
 EMPTY = "(empty)"
-# 95 % of a share lie within that many of its standard errors
+# The normal quantile of intervals of 95 %
 STANDARD_ERRORS = 1.96
 
 
@@ -30,8 +32,11 @@ class Summary(NamedTuple):
     """
 
     name: str
+    # Number of cells
     n: int
+    # None if the column has texts, or no number
     quantiles: list[float] | None
+    # Shares of the most frequent texts; of numbers: the share of empty cells
     shares: dict[str, float]
 
 
@@ -67,53 +72,60 @@ def summaries(X: Matrix, names: Iterable[Any] | None = None) -> list[Summary]:
     found = []
     for name, own_name in zip(names, own_names, strict=False):
         if sparse.issparse(X):
-            values = X[:, [own_name]].toarray()[:, 0]
+            cells = X[:, [own_name]].toarray()[:, 0]
         elif hasattr(X, "columns"):
-            values = np.asarray(X[own_name])[rows]
+            cells = np.asarray(X[own_name])[rows]
         else:
-            values = np.asarray(X)[rows, own_name]
-        found.append(_summary(str(name), values))
+            cells = np.asarray(X)[rows, own_name]
+        numbers = _numbers(cells)
+        if numbers is None:
+            summary = _summary_of_texts(str(name), cells)
+        else:
+            summary = _summary_of_numbers(str(name), numbers)
+        found.append(summary)
     return found
 
 
-def _summary(name: str, values: np.ndarray) -> Summary:
-    numbers = _numbers(values)
-    if numbers is None:
-        return _summary_of_texts(name, values)
+def _summary_of_numbers(name: str, numbers: np.ndarray) -> Summary:
     known = numbers[np.isfinite(numbers)]
     quantiles = None
     if len(known):
+        # The middles of parts of equal mass
         places = (np.arange(QUANTILES) + 0.5) / QUANTILES
         quantiles = np.quantile(known, places, method="inverted_cdf").tolist()
-    n = len(values)
-    return Summary(name, n, quantiles, {EMPTY: 1.0 - len(known) / max(n, 1)})
+    n = len(numbers)
+    empty = 1.0 - len(known) / max(n, 1)
+    return Summary(name, n, quantiles, {EMPTY: empty})
 
 
-def _numbers(values: np.ndarray) -> np.ndarray | None:
+def _numbers(cells: np.ndarray) -> np.ndarray | None:
     """Return a column as numbers, dates in seconds, or None if it has texts."""
-    # Codes such as "01" are texts, although they can be read as numbers.
-    cells = values.tolist() if values.dtype == object else []
-    if any(isinstance(cell, str) for cell in cells):
-        return None
-    if values.dtype.kind == "M":
-        values = values.astype("datetime64[s]")
+    if cells.dtype == object:
+        # Codes such as "01" are texts, although they can be read as numbers.
+        for cell in cells.tolist():
+            if isinstance(cell, str):
+                return None
+    if cells.dtype.kind == "M":
+        cells = cells.astype("datetime64[s]")
     try:
-        return values.astype(np.float64)
+        return cells.astype(np.float64)
     except (TypeError, ValueError):
         return None
 
 
-def _summary_of_texts(name: str, values: np.ndarray) -> Summary:
+def _summary_of_texts(name: str, cells: np.ndarray) -> Summary:
     texts = []
-    for value in values.tolist():
+    for cell in cells.tolist():
         # NaN, which is not equal to itself, is an empty cell as well.
-        is_empty = value is None or value != value
-        texts.append(EMPTY if is_empty else str(value))
+        if cell is None or cell != cell:
+            texts.append(EMPTY)
+        else:
+            texts.append(str(cell))
     levels, counts = np.unique(texts, return_counts=True)
     most = np.argsort(-counts, kind="stable")[:LEVELS]
-    shares = (counts[most] / len(values)).tolist()
+    shares = (counts[most] / len(cells)).tolist()
     named_shares = dict(zip(levels[most].tolist(), shares, strict=True))
-    return Summary(name, len(values), None, named_shares)
+    return Summary(name, len(cells), None, named_shares)
 
 
 def column_shifts(before: list[Summary], after: list[Summary]) -> list[ColumnShift]:
@@ -132,11 +144,13 @@ def column_shifts(before: list[Summary], after: list[Summary]) -> list[ColumnShi
         if old.quantiles is not None and new.quantiles is not None:
             shift = _shift_of_numbers(old.name, old.quantiles, new.quantiles, noise)
             shifts.append(shift)
-        # Of a column of numbers, these are the empty cells.
-        name = old.name if old.quantiles is None else f"{old.name} {EMPTY}"
+        name = old.name
+        if old.quantiles is not None:
+            # The shares of a column of numbers are those of its empty cells.
+            name = f"{name} {EMPTY}"
         shifts.append(_shift_of_shares(name, old.shares, new.shares, noise))
     moved = [shift for shift in shifts if shift.distance > 0.0]
-    return sorted(moved, key=lambda shift: -shift.size)
+    return sorted(moved, key=attrgetter("size"), reverse=True)
 
 
 def _shift_of_numbers(

@@ -18,18 +18,24 @@ from drsvm.audit.model_layers import names_given_by, preparations
 from drsvm.problem.kernel_functions import dense
 from drsvm.utils.annotations import Classifier, Matrix
 
-# Of shifts of the columns; linear steps need two, and more where rounding is coarse
+# How often shifts of columns are scaled until those of their features are right: linear
+# steps need two trials, and more where rounding is coarse
 TRIALS = 5
+# The first shift: less than most units, so that hardly any cell is clipped
+FIRST_SHIFT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
     """A table, and steps that make features of it, each of one column."""
 
+    # An array, a sparse matrix or a data frame
     table: Any
+    # Of the columns
     names: list[str]
     # The place of each feature's column
     sources: np.ndarray
+    # Transformers from the table to the features; none if the table has the features
     steps: Sequence[Any]
 
     @property
@@ -46,29 +52,37 @@ class Columns:
         several features, or is no number.
         """
         if len(np.unique(self.sources)) < len(self.sources):
+            # A column has several features.
             return None
         if not self.steps:
             return change
-        # Each cell is scaled until the change of its feature is right. The first shift
-        # is less than most units, so that hardly any cell is clipped.
-        shift = 1e-6 * np.sign(change)
         try:
-            with np.errstate(all="ignore"):
-                start = self._features_after(np.zeros_like(change))
-                for _ in range(TRIALS):
-                    growth = change / (self._features_after(shift) - start)
-                    # Infinite growth: the shift was rounded away. NaN: none is needed.
-                    shift = shift * np.nan_to_num(
-                        growth, nan=1.0, posinf=1e6, neginf=1e6
-                    )
-                errors = np.abs(self._features_after(shift) - start - change)
+            shift, errors = self._scaled_to(change)
         except (TypeError, ValueError):
+            # The steps do not calculate with shifted cells, such as texts.
             return None
         rounding = 1e-12 + 1e-6 * np.abs(change).max(axis=1, keepdims=True)
         is_right = (errors <= rounding).all(axis=1, keepdims=True)
         return self._of_columns(np.where(is_right, shift, np.nan))
 
+    def _scaled_to(self, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return shifts of the cells, scaled until the change of each feature is right.
+
+        What is wrong about the changes follows.
+        """
+        shift = FIRST_SHIFT * np.sign(change)
+        with np.errstate(all="ignore"):
+            start = self._features_after(np.zeros_like(change))
+            for _ in range(TRIALS):
+                growth = change / (self._features_after(shift) - start)
+                # Infinite growth: the shift was rounded away. NaN: none is needed.
+                growth = np.nan_to_num(growth, nan=1.0, posinf=1e6, neginf=1e6)
+                shift = shift * growth
+            errors = np.abs(self._features_after(shift) - start - change)
+        return shift, errors
+
     def _features_after(self, shift: np.ndarray) -> np.ndarray:
+        """Return the features if the column of each is shifted."""
         if hasattr(self.table, "reindex"):
             # pandas, where columns that are not used may be texts
             moved = self.table.copy()
@@ -96,8 +110,10 @@ def columns_behind(
     steps = []
     for part in preparations(model):
         for _, step in part.steps:
+            # "passthrough" and None do nothing.
             if hasattr(step, "transform"):
                 steps.append(step)
+    # From the last step back, as long as each feature comes from one column
     sources = np.arange(features.shape[1])
     first = len(steps)
     while first > 0:
@@ -141,6 +157,7 @@ def _sources(step: Any, n: int) -> np.ndarray | None:
     None if one of them does not come from a single column.
     """
     if hasattr(step, "steps"):
+        # A Pipeline: the sources of each part are features of the part before it.
         sources = np.arange(n)
         for _, part in step.steps:
             inner = _sources(part, len(sources))
@@ -170,6 +187,7 @@ def _sources(step: Any, n: int) -> np.ndarray | None:
 
 def _sources_of_parts(step: Any) -> np.ndarray | None:
     """Return the sources of the features of a ColumnTransformer."""
+    # A part without columns or features has none.
     sources = [np.zeros(0, dtype=np.intp)]
     for name, part, _ in step.transformers_:
         places = np.asarray(step._transformer_to_input_indices[name], np.intp)

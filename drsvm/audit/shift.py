@@ -224,7 +224,7 @@ def measure_shift(
     """
     given = {"norm": norm, "feature_cost": feature_cost}
     check_confidence(confidence)
-    before = audit_sample(model, X, y, given, priced=True)
+    before = audit_sample(model, X, y, given, with_error_costs=True)
     after = audit_sample(model, X_new, y_new, given, before.classes)
     return shift_between(before, after, confidence, random_state)
 
@@ -255,7 +255,7 @@ def shift_between(
     # The worst case of the audited rows, within the sum of the distances of all classes
     n = len(before.codes)
     in_sample = knapsack(
-        before.prices.astype(np.float64),
+        before.error_costs.astype(np.float64),
         np.ones(n),
         np.full(n, 1.0 / n),
         np.array([moved.sum()]),

@@ -68,7 +68,7 @@ class Audit(NamedTuple):
             "model": None if self.model is saved else self.model,
             "columns": list(map(list, rows.columns)),
             "codes": rows.codes.astype(smallest),
-            "prices": rows.prices,
+            "prices": rows.error_costs,
             "distances": rows.distances,
             "fixed": rows.fixed,
         }
@@ -98,9 +98,9 @@ def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> AuditSamp
         columns = list(map(_with_fewer_quantiles, columns))
     if _size(columns) > COLUMN_BYTES:
         columns = []
-    sample = audit_sample(model, X, y, {}, priced=True, columns=columns)
+    sample = audit_sample(model, X, y, {}, with_error_costs=True, columns=columns)
     sample = replace(sample, fixed=sample.fixed[:MOST_FIXED])
-    # Besides its distances, a row has its label and its price.
+    # Besides its distances, a row has its label and the cost of its error.
     n_numbers = len(sample.distances) + len(sample.fixed) + 2
     n = ROW_BYTES // (ENTRY_BYTES * n_numbers)
     return sample.some(slice(0, n), columns)
