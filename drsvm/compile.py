@@ -22,13 +22,18 @@ from drsvm.solvers import InteriorPoint, proximal_batch_step, proximal_step, sol
 from drsvm.solvers.paper.incremental.epochs import Epochs
 
 N_ROWS = 400
-# Enough entries, zeros included, for sparse rows to stay sparse
+# Enough entries, zeros included, for sparse rows to stay sparse (`SMALL` in
+# engines/matrices.py)
 N_SPARSE_FEATURES = 300
 N_DENSE_FEATURES = 5
 NORMS = (2, 1, math.inf)
 KINDS = ("dense", "sparse")
-# One for each row
+# One for each row: other code is compiled than for a single flip cost.
 FLIP_COSTS = np.linspace(0.5, 2.0, N_ROWS)
+# So small that weights of 0 are not optimal
+SMALL_RADIUS = 0.005
+# A few iterations run through all code of a method.
+N_ITER = 4
 
 
 def problem_of(
@@ -55,7 +60,10 @@ def problem_of(
 
 
 def compile_equations(problem: Problem) -> CpuEngine:
-    """Make the first two passes of the interior-point method over many rows."""
+    """Make the first two passes of the interior-point method over many rows.
+
+    Returns the engine that has made them.
+    """
     engine = CpuEngine(problem, 1)
     engine.center(np.zeros(engine.n_linear), 1.0, 1.0)
     engine.curvature()
@@ -63,8 +71,9 @@ def compile_equations(problem: Problem) -> CpuEngine:
 
 
 def compile_passes(problem: Problem) -> None:
-    """Make all of its passes."""
+    """Make all passes of the interior-point method over many rows."""
     engine = compile_equations(problem)
+    # A direction of length 0
     still = np.zeros(engine.n_linear)
     engine.predict(still, 0.0)
     engine.longest_steps(still, 0.0, 0.5)
@@ -73,18 +82,19 @@ def compile_passes(problem: Problem) -> None:
 
 
 def compile_interior_point() -> None:
-    """Compile the steps on few rows, and the passes over many.
-
-    There are several ways to form the matrix of the normal equations.
-    """
+    """Compile the steps on few rows, and the passes over many."""
     for kind in KINDS:
         for norm in NORMS:
-            problem = problem_of(kind, norm, radius=0.005)
-            solve(problem, InteriorPoint(), max_iter=4)
+            problem = problem_of(kind, norm, radius=SMALL_RADIUS)
+            solve(problem, InteriorPoint(), max_iter=N_ITER)
         compile_passes(problem_of(kind))
     for norm in NORMS:
-        problem = problem_of("dense", norm, radius=0.005)
-        solve(problem, InteriorPoint(compiled_steps=False), max_iter=4)
+        problem = problem_of("dense", norm, radius=SMALL_RADIUS)
+        solve(problem, InteriorPoint(compiled_steps=False), max_iter=N_ITER)
+    # There are several ways to form the matrix of the normal equations (see
+    # `matrices_for` in engines/matrices.py). From 5,000 dense rows on, a loop over
+    # tiles replaces BLAS; with 400 sparse features, the matrix is too large for every thread
+    # to have its own.
     compile_equations(problem_of("dense", n_rows=5000))
     compile_equations(problem_of("float32", n_rows=5000))
     compile_equations(problem_of("sparse", n_features=400))
@@ -97,12 +107,12 @@ def compile_dual_coordinate() -> None:
         for intercept_cost in (1.0, math.inf):
             for kind in KINDS:
                 problem = problem_of(kind, norm, intercept_cost=intercept_cost)
-                solve(problem, "dual-coordinate", max_iter=4)
+                solve(problem, "dual-coordinate", max_iter=N_ITER)
         problem = problem_of("dense", norm, flip_cost=FLIP_COSTS, intercept_cost=1.0)
-        solve(problem, "dual-coordinate", max_iter=4)
+        solve(problem, "dual-coordinate", max_iter=N_ITER)
     for kind in KINDS:
         problem = problem_of(kind, norm=1, flip_cost=FLIP_COSTS)
-        solve(problem, "dual-coordinate", max_iter=4)
+        solve(problem, "dual-coordinate", max_iter=N_ITER)
 
 
 def compile_exact_methods() -> None:
@@ -110,7 +120,7 @@ def compile_exact_methods() -> None:
     compile_interior_point()
     compile_dual_coordinate()
     for norm in NORMS:
-        solve(problem_of("dense", norm), "admm", max_iter=4)
+        solve(problem_of("dense", norm), "admm", max_iter=N_ITER)
 
 
 def compile_epochs(problem: Problem) -> None:

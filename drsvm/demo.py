@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 
 from drsvm.report import make_report
 
+# The share of the training labels that are changed
 WRONG_LABELS = 0.2
 REPORT = Path("drsvm-demo.html")
 # Lines of the table that is printed, by their names in the summary of the report
@@ -55,6 +56,7 @@ def main() -> None:
         title=f"Breast cancer, with {WRONG_LABELS:.0%} of the training labels wrong",
     )
     summary = report.summary
+    # The robust classifier comes first, then those of scikit-learn.
     models = summary["models"]
     robust = next(iter(models.values()))
     print(f"""\
