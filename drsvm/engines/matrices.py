@@ -28,7 +28,8 @@ MANY_ROWS = 5000
 # Size of a matrix, or of a part of one, that stays in a core's cache while rows are
 # added to it
 OWN_BYTES = 1 << 20
-# Several matrices must together have at most one entry for this many of the rows
+# Matrices of several groups of threads must together have at most one entry for this
+# many stored entries of the rows
 MATRIX_SHARE = 2
 # Number of sparse rows that are added to all parts of a matrix before the next ones are
 # read
@@ -96,7 +97,10 @@ class Matrices:
 
 
 class OwnMatrices(Matrices):
-    """Every share of the rows has its own matrix, which is filled during the pass."""
+    """Every share of the rows has its own matrix, which is filled during the pass.
+
+    The matrices are added in the end.
+    """
 
     def __init__(self, n_features: int, n_shares: int, curvatures: Matrix = None):
         super().__init__(curvatures)
@@ -115,11 +119,13 @@ class OwnMatrices(Matrices):
         n_shares = len(self.parts)
         if n_shares == 1:
             return first
+        # To add small matrices takes less time than to start threads.
         if first.nbytes < OWN_BYTES:
             return np.sum(self.parts, axis=0)
         total = np.empty_like(first)
 
         def add(k):
+            """Add every n_shares-th row of all matrices, from row k on."""
             np.sum(self.parts[:, k::n_shares], axis=0, out=total[k::n_shares])
 
         in_threads(add)
@@ -127,13 +133,18 @@ class OwnMatrices(Matrices):
 
 
 class BlasMatrices(OwnMatrices):
-    """Scaled blocks of dense rows are multiplied."""
+    """Every share of dense rows has its own matrix, to which BLAS adds after the pass.
+
+    The rows are multiplied by √h_i, so that the matrix is AᵀA for the scaled rows A.
+    This is done block by block, as the scaled rows are a copy.
+    """
 
     def __init__(self, n_features: int, n_shares: int, curvatures: np.ndarray):
         super().__init__(n_features, n_shares, curvatures)
-        rows_of_share = -(-len(curvatures) // n_shares)
+        rows_of_share = math.ceil(len(curvatures) / n_shares)
         self.size = min(rows_of_share, max(MIN_ROWS, BLOCK_BYTES // (8 * n_features)))
-        # Room for a scaled block and its product, one per thread
+        # Room for a scaled block and its product, one pair per thread: who needs one
+        # takes it, and puts it back. `pop` and `append` are safe in several threads.
         self.spare: list[tuple[np.ndarray, np.ndarray]] = []
 
     def filled(self, k, rows):
@@ -161,9 +172,10 @@ class BlasMatrices(OwnMatrices):
 class SharedMatrix(Matrices):
     """Threads form parts of one matrix, each for some features, from many sparse rows.
 
-    A part stays in the cache of a core, where a whole matrix would not. With many
-    threads, groups of them have a matrix and a part of the rows each: otherwise all of
-    them would read all rows.
+    A part, which is some rows of the matrix, stays in the cache of a core, where a
+    whole matrix would not. If all threads worked on one matrix, each of them would read
+    all rows; so groups of threads have a matrix and a range of the rows each, and the
+    matrices are added in the end.
     """
 
     def __init__(self, X, n_threads: int, n_shares: int, curvatures: np.ndarray):
@@ -171,21 +183,22 @@ class SharedMatrix(Matrices):
         self.entries = unsigned_parts(X)
         self.n_shares = n_shares
         n, d = X.shape
+        # With √n groups of √n threads, neither matrices nor reading cost much.
         room = X.nnz // (MATRIX_SHARE * d * d)
         n_groups = max(1, min(math.isqrt(n_threads), room))
         self.in_group = max(1, n_threads // n_groups)
         self.matrices = np.empty((n_groups, d, d))
+        # The ranges of rows have about the same number of entries.
         ends = np.linspace(0, X.nnz, n_groups + 1)
         self.row_cuts = np.searchsorted(X.indptr, ends).tolist()
-        # Parts take about the same work: in the upper triangle, an entry is multiplied
-        # by those of its row from its own feature on.
-        after = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)
-        counts = np.bincount(X.indices, after, minlength=d)
+        # The upper triangle of a matrix must fit into the cache part by part, and each
+        # thread of a group has the same number of parts.
         n_parts = self.in_group * math.ceil(4 * d * d / (OWN_BYTES * self.in_group))
-        ends = np.linspace(0, counts.sum(), n_parts + 1)[1:-1]
-        inner = np.searchsorted(np.cumsum(counts), ends)
-        self.parts = list(pairwise([0, *inner.tolist(), d]))
-        self.at_a_time = ROWS_AT_A_TIME if n_parts > self.in_group else n
+        self.parts = _features_of_equal_work(X, n_parts)
+        # A thread with several parts reads some rows for all of them, then the next.
+        self.at_a_time = n
+        if n_parts > self.in_group:
+            self.at_a_time = ROWS_AT_A_TIME
 
     def result(self, in_threads):
         in_threads(self._form)
@@ -196,6 +209,7 @@ class SharedMatrix(Matrices):
     def _form(self, k: int) -> None:
         """Form the parts of thread k: those at its place in its group."""
         group, place = divmod(k, self.in_group)
+        # There may be more shares of the rows than threads in groups.
         if group >= len(self.matrices):
             return
         matrix = self.matrices[group]
@@ -217,10 +231,27 @@ class SharedMatrix(Matrices):
             self.matrices[0, features] += other[features]
 
 
+def _features_of_equal_work(X, n_parts: int) -> list[tuple[int, int]]:
+    """Return ranges of features whose parts of a Gram matrix take about equal work.
+
+    In the upper triangle, an entry of X is multiplied by those of its row from its own
+    feature on.
+    """
+    after = np.repeat(X.indptr[1:], np.diff(X.indptr)) - np.arange(X.nnz)
+    d = X.shape[1]
+    work = np.bincount(X.indices, after, minlength=d)
+    ends = np.linspace(0, work.sum(), n_parts + 1)[1:-1]
+    inner = np.searchsorted(np.cumsum(work), ends)
+    return list(pairwise([0, *inner.tolist(), d]))
+
+
 def matrices_for(
     rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool
 ) -> Matrices:
-    """Return the fastest way for the rows, which are cut into shares."""
+    """Return the fastest way for the rows, which are cut into shares.
+
+    With `wide`, no matrix is formed.
+    """
     n, d = rows.shape
     if wide:
         return Matrices(np.empty(n))
@@ -234,9 +265,9 @@ def matrices_for(
 
 
 class WideRows(MemoryRows):
-    """All rows, and their Gram matrix in a metric of the features.
+    """All rows, and their Gram matrix for factors of the features: X diag(s²) Xᵀ.
 
-    It is for the system of the rows, if these are fewer than the features.
+    It is for Newton systems of the size of the rows (`is_wide` in `cpu.py`).
     """
 
     def __init__(self, X, n_threads: int = 1):
@@ -280,5 +311,6 @@ class WideRows(MemoryRows):
 
         It would be exact if the rows differed only in length.
         """
+        # If all rows are 0, so is the result.
         squares = max(float(self.row_squares.sum()), 1e-300)
         return self.feature_squares * (float(h @ self.row_squares) / squares)

@@ -74,9 +74,23 @@ class Factorised(ABC):
 def newton_matrix(
     samples: Curvature, cone: Scaling, ridge: np.ndarray, damping: float
 ) -> Any:
-    """Return the matrix in its upper triangle; the rest is unspecified.
+    """Return the Newton matrix, formed in its upper triangle; the rest is unspecified.
 
-    The diagonal is 1 + damping times as large.
+    Parameters
+    ----------
+    samples : Curvature
+        The samples' part.
+    cone : Scaling
+        The part of the cone of the norm.
+    ridge : array
+        The ridge of every weight, and 0 for the intercept.
+    damping : float
+        The diagonal is 1 + damping times as large.
+
+    Returns
+    -------
+    matrix : array
+        A row and a column for each of (w, b, λ), of the library of the Gram matrix.
     """
     gram = samples.gram
     n = len(samples.column)
@@ -93,7 +107,7 @@ def newton_matrix(
         matrix[:n, d] = np.asarray(samples.border, like=gram)
     matrix[:n, n] = np.asarray(samples.column + cone.column, like=gram)
     matrix[n, n] = samples.square + cone.square
-    diagonal = matrix.reshape(-1)[:: n + 2]
+    diagonal = matrix.reshape(-1)[:: n + 2]  # a view
     diagonal[:n] += np.asarray(ridge + cone.diagonal, like=gram)
     if cone.vector is not None:
         vector = np.asarray(np.append(cone.vector, cone.vector_lam), like=gram)
@@ -128,7 +142,10 @@ class MatrixFree(Factorised):
     def multiply(self, x):
         d = self.d
         n = self.n
-        intercept = float(x[d]) if n > d else 0.0
+        intercept = 0.0
+        if n > d:
+            intercept = float(x[d])
+        # The samples' part is Σ h_i (x_i, 1) (x_i, 1)ᵀ.
         curved = self.h * self.rows.dot(x[:d], intercept)
         product = np.empty_like(x)
         product[:d] = self._weighted_sum(curved)

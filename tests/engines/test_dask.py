@@ -17,7 +17,7 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
-from drsvm.engines import DaskBackend, DaskChannel, DaskCoordinator
+from drsvm.engines import DaskBackend, DaskChannel, DaskCoordinator  # noqa: E402
 from drsvm.engines.dask import dask_worker as dask_worker  # noqa: E402
 from tests.cluster import BALL, CUTS, D, N, both, new_cluster, on_cluster, samples  # noqa: E402
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from drsvm.compiled import interior_point_sample as interior_point
 
-# The functions to translate, each after those that it calls.
+# The functions to translate: as C++ wants it, each after those that it calls.
 FUNCTIONS = (
     "_ratios",
     "_direction",
@@ -69,15 +69,22 @@ def cuda_file(name: str) -> str:
 
 
 class _Function:
-    """The translation of one function, as a template: `source`."""
+    """The translation of one function, as a template: `source`.
+
+    Arguments of Python have no types, so each has a type that is a parameter of the
+    template: the C++ compiler finds it at the call, as numba does. Methods translate a
+    node of the syntax tree of Python to C++, and call each other for its parts.
+    """
 
     def __init__(self, node: ast.FunctionDef):
         names = [argument.arg for argument in node.args.args]
-        self.known = set(names)
-        self.numbers = count()  # of the objects that functions return
+        self.known = set(names)  # which need not be declared
+        self.numbers = count()  # of the variables t0, t1, … (see `_unpack`)
         types = ", ".join(f"class T{k}" for k in range(len(names)))
         arguments = ", ".join(f"T{k} {name}" for k, name in enumerate(names))
-        body = node.body[1:] if ast.get_docstring(node) else node.body
+        body = node.body
+        if ast.get_docstring(node):
+            body = body[1:]
         self.source = (
             f"template <{types}>\n__device__ auto {node.name}({arguments}) "
             f"{{\n{self._block(body)}\n}}"
@@ -88,20 +95,26 @@ class _Function:
 
     def _statement(self, node: ast.stmt) -> str:
         match node:
+            # return a, b: an object with both values
             case ast.Return(ast.Tuple(elements)):
                 return f"return Values<{len(elements)}>{{{{{self._list(elements)}}}}};"
+            # return a
             case ast.Return(ast.expr() as value):
                 return f"return {self._value(value)};"
+            # a += b
             case ast.AugAssign(ast.Name(name), operator, value):
                 return f"{name} {OPERATORS[type(operator)]}= {self._value(value)};"
+            # a, b = c
             case ast.Assign([ast.Tuple(targets)], value):
                 return self._unpack(targets, value)
+            # a = c, or a = b = c
             case ast.Assign(targets, value):
-                # There are several targets in a = b = 0.0
                 lines = [self._set(target, self._value(value)) for target in targets]
                 return "\n".join(lines)
+            # for i in range(end)
             case ast.For(ast.Name(name), ast.Call(_, [end]), body):
                 return self._loop(name, end, body)
+            # if …: … else: …
             case ast.If(condition, body, otherwise):
                 return self._choice(condition, body, otherwise)
         raise TypeError(f"{ast.unparse(node)} cannot be translated to C++")
@@ -114,8 +127,10 @@ class _Function:
         """
         lines = []
         if isinstance(value, ast.Name):
+            # A tile is the only named tuple that functions unpack.
             parts = [f"{value.id}.{name}" for name in interior_point.Tile._fields]
         else:
+            # auto t0 = f(x); auto a = t0.at[0]; auto b = t0.at[1];
             values = f"t{next(self.numbers)}"
             lines.append(f"auto {values} = {self._value(value)};")
             parts = [f"{values}.at[{k}]" for k in range(len(targets))]
@@ -123,8 +138,10 @@ class _Function:
 
     def _set(self, target: Any, value: str) -> str:
         """Return an assignment, which declares a name that is new."""
+        # Arrays are objects with the methods a(i), which reads, and a.set(i, value).
         if isinstance(target, ast.Subscript):
             return f"{self._value(target.value)}.set({self._index(target)}, {value});"
+        # A value that is not used
         if target.id == "_":
             return ""
         if target.id in self.known:
@@ -134,7 +151,7 @@ class _Function:
 
     def _loop(self, name: str, end: ast.expr, body: list[ast.stmt]) -> str:
         """Return a loop: over a constant range or, with another end, the samples."""
-        # What is declared in a block is unknown behind it.
+        # In C++, what is declared in a block is unknown after it.
         before = set(self.known)
         self.known.add(name)
         lines = self._block(body)
@@ -148,16 +165,18 @@ class _Function:
     def _choice(
         self, condition: ast.expr, body: list[ast.stmt], otherwise: list[ast.stmt]
     ) -> str:
+        """Return a branch, whose blocks must not declare names."""
         before = set(self.known)
         yes = self._block(body)
         no = self._block(otherwise)
         if self.known != before:
-            # Python would know the names behind the condition, C++ would not.
+            # Python would know the names after the condition, C++ would not.
             new = ", ".join(sorted(self.known - before))
             raise TypeError(f"{new} must have a value before the condition")
         return f"if ({self._value(condition)}) {{\n{yes}\n}} else {{\n{no}\n}}"
 
     def _value(self, node: ast.expr) -> str:
+        """Return an expression, in parentheses if it has an operator."""
         value = self._value
         match node:
             case ast.Constant(number):

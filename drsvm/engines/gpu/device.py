@@ -75,7 +75,7 @@ def on_host(values: Matrix) -> Matrix:
 def add_square(scaled: Matrix, matrix: Matrix) -> None:
     """Add scaledᵀ·scaled to the upper triangle of a matrix of doubles.
 
-    Of float32, tensor cores form it, to three digits.
+    With scaled rows in float32, tensor cores multiply: three digits are correct.
     """
     from cupy import cublas
     from cupy.cuda.device import get_cublas_handle

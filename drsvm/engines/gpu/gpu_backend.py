@@ -77,10 +77,15 @@ class GpuBackend(Backend):
 
     def mapped(self, X, function, parameters):
         is_sparse = hasattr(X, "tocsr")
-        rows = X.tocsr() if is_sparse else gpu_rows(X).X
+        if is_sparse:
+            rows = X.tocsr()
+        else:
+            rows = gpu_rows(X).X
         there = [on_device(values, rows.dtype) for values in parameters]
         mapped = function(rows, *there)
-        return mapped if is_sparse else self.like(X, mapped)
+        if is_sparse:
+            return mapped
+        return self.like(X, mapped)
 
     def classes_of(self, y):
         if isinstance(y, np.ndarray):
@@ -93,7 +98,9 @@ class GpuBackend(Backend):
 
     def by_class(self, y, classes, values, weights=None):
         by_row = on_device(values, None)[_codes(y, classes)]
-        return by_row if weights is None else by_row * on_device(weights)
+        if weights is None:
+            return by_row
+        return by_row * on_device(weights)
 
     def masses_of_classes(self, y, classes, weights=None):
         if weights is not None:
@@ -132,8 +139,10 @@ class GpuBackend(Backend):
         if isinstance(X, ForGpu):
             return to_numpy(values)
         values = on_device(values, None)
+        # Sparse matrices of CuPy do not have DLPack.
         if isinstance(X, cupy().ndarray) or not hasattr(X, "__dlpack__"):
             return values
+        # Such as a tensor of PyTorch on the same GPU, without a copy
         library = import_module(type(X).__module__.partition(".")[0])
         return library.from_dlpack(values)
 
@@ -187,11 +196,13 @@ def _streamed_rows(X: np.ndarray) -> StreamedGpuRows:
 
 
 def _sparse_rows(X: Matrix) -> SparseGpuRows:
+    """Return the rows of a sparse matrix of scipy or CuPy."""
     from cupyx.scipy import sparse as gpu_sparse
 
     dtype = _float_type(X)
     if sparse.issparse(X):
-        # Every entry is there twice, by rows and by columns, with indices.
+        # Every entry is there twice, by rows and by columns, with the index of its
+        # column or row, and its place in its row: three integers of 4 bytes.
         needed = X.nnz * (2 * dtype.itemsize + 12) + X.shape[0] * STATE_BYTES
         _check_room(needed, X.shape)
     X = gpu_sparse.csr_matrix(X, dtype=dtype)
@@ -203,6 +214,7 @@ def _sparse_rows(X: Matrix) -> SparseGpuRows:
 
 
 def _check_room(needed: int, shape: tuple[int, int]) -> None:
+    """Raise an error if the GPU does not have this many bytes free."""
     free = free_memory()
     if needed > free:
         raise GpuError(

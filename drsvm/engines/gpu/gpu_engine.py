@@ -72,30 +72,40 @@ class GpuEngine(Engine):
             step,
         )
         self._mu = 1.0  # mean complementarity product, in units of the weights
-        self._corrections: Matrix = None  # with the changes of the margins
+        # Rows 0 to 2 are the second-order corrections of the three constraints, row 3
+        # the changes of the margins in the corrected direction.
+        self._corrections: Matrix = None
         self._step = NO_STEP
 
     def _call(self, name: str, *arguments) -> None:
         launch(kernel(name), self.n, *self._samples, *arguments)
 
     def _by_block(self, n_values: int) -> np.ndarray:
-        """Return room for values of each block of threads."""
+        """Return room for some values of each block of threads."""
         return cupy().empty((blocks_for(self.n), n_values))
 
     def _sums(self, n_sums: int, name: str, *arguments) -> list[float]:
-        """Call a kernel that writes sums in the end."""
+        """Return sums over all samples.
+
+        The kernel writes those of each block of threads to its last argument; they are
+        added in a fixed order, so that results can be repeated.
+        """
         sums = self._by_block(n_sums)
         self._call(name, *arguments, sums)
         return sums.sum(axis=0).tolist()
 
     def _rates(self, name: str, *arguments) -> Rates:
-        """Call a kernel that writes the smallest changes, and the bins, in the end."""
+        """Return the rates of a kernel, whose last arguments it writes them to.
+
+        They are the smallest changes of each block of threads, and the bins of all.
+        """
         smallest = self._by_block(2)
         bins = on_device(Rates().bins)
         self._call(name, *arguments, smallest, bins)
         return Rates(np.minimum(to_numpy(smallest.min(axis=0)), 0.0), to_numpy(bins))
 
     def _products(self, direction: np.ndarray) -> Vector:
+        """Return (x_i, 1)·direction for every row, without the 1 if there is no b."""
         shift = float(direction[self.n_features :].sum())
         return self.rows.dot(direction[: self.n_features], shift)
 
@@ -116,6 +126,8 @@ class GpuEngine(Engine):
 
     def curvature(self, steps=None) -> tuple[float, Curvature]:
         products = self._move(steps)
+        # The kernel writes coefficients for the λ column and for the right-hand side,
+        # and the curvatures h_i, which are those for the intercept's column, too.
         coefficients = cupy().empty((3, self.n))
         h = coefficients[2]
         square, linear = self._sums(2, "curvature", h, coefficients)
@@ -197,7 +209,8 @@ class GpuFactorised(Factorised):
         diagonal = self.matrix.diagonal()
         self.scale = 1.0 / xp.sqrt(xp.where(diagonal > 0, diagonal, 1.0))
         scaled = self.matrix * self.scale * self.scale[:, None]
-        # As little is added to the diagonal as the factorisation needs.
+        # As little is added to the diagonal of the scaled matrix, which is 1, as the
+        # factorisation needs.
         for added in REGULARISATIONS:
             xp.fill_diagonal(scaled, 1.0 + added)
             with suppress(np.linalg.LinAlgError), errstate(linalg="raise"):
@@ -237,7 +250,7 @@ class GpuMatrixFree(MatrixFree):
         self.inverse = 1.0 / cupy().maximum(diagonal, 1e-300)
 
     def _weighted_sum(self, c):
-        # It stays on the GPU: to and fro, it took longer than the product.
+        # It stays on the GPU: to copy it here and back took longer than to form it.
         return self.rows.device_sums(c[None])[0]
 
     def apply_inverse(self, right):

@@ -4,6 +4,7 @@
 Rows in single precision are multiplied and added up in double precision.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.engines.gpu.cuda_kernels import THREADS, kernel, launch
+from drsvm.engines.gpu.cuda_kernels import SHORT_ROWS, THREADS, WARP, kernel, launch
 from drsvm.engines.gpu.device import (
     GpuError,
     add_square,
@@ -33,13 +34,24 @@ from drsvm.utils.compensated_sums import ULP
 from drsvm.utils.parallel import slices
 
 GRAM_BYTES = 1 << 29  # size of the scaled copies of rows that are multiplied
-SUM_BLOCKS = 1024  # number of parts of the rows whose sums are formed separately
-ENTRIES_OF_SUM = 8192  # number of entries of a column that one block of threads adds up
-# Shared memory for rows of a Gram matrix of sparse rows, its maximum, and the number of
-# parts of the matrix per multiprocessor
+# Number of parts of dense rows, for each of which one block of threads forms sums. They
+# have at least a number of rows.
+SUM_BLOCKS = 1024
+LEAST_ROWS = 64
+# Number of entries of a column of sparse rows that one block of threads adds up, and of
+# its threads
+ENTRIES_OF_SUM = 8192
+SUM_THREADS = 128
+# A Gram matrix of sparse rows is formed in parts of some of its rows, one for each
+# block of threads, in the memory that the threads of a block share. These are the
+# number of threads, the shared memory that a part should take, what it may take (that
+# of one row, if there are many features), and the number of parts per multiprocessor.
+GRAM_THREADS = 512
 TILE_BYTES = 64 << 10
 MAX_SHARED = 220 << 10
 GRAM_PARTS = 16
+# Average number of entries of a sparse row up to which few threads multiply it
+FEW_ENTRIES = 64
 # Tiles in which values of a kernel are computed and added: 1 GB. A thread adds up one
 # in 32 columns of a row.
 TILE_ROWS = 1 << 14
@@ -83,13 +95,16 @@ class CupyRows(Rows):
 
 
 class GpuRows(CupyRows):
-    """Rows on the GPU, as matrices."""
+    """The rows of a matrix on the GPU."""
 
     def __init__(self, X: Matrix):
         self.X = X
         self.shape = X.shape
         self.dtype = X.dtype
-        self.stored = X.nnz if self.is_sparse else X.size
+        if self.is_sparse:
+            self.stored = X.nnz
+        else:
+            self.stored = X.size
 
     def taken(self, rows) -> "GpuRows":
         return type(self)(self.X[rows])
@@ -114,6 +129,7 @@ class GpuRows(CupyRows):
 
     @property
     def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        # A sum has as many terms in a row as the rows of a part, then the parts.
         return ULP * (SUM_BLOCKS + self.shape[0] / SUM_BLOCKS)
 
     def some(self, size):
@@ -138,7 +154,9 @@ class DenseGpuRows(GpuRows):
         If a copy is made of them, `row_bytes` is its size per row.
         """
         n = self.shape[0]
-        size = max(1, GRAM_BYTES // row_bytes) if row_bytes else n
+        size = n
+        if row_bytes:
+            size = max(1, GRAM_BYTES // row_bytes)
         for part in slices(n, size):
             yield part, self.X[part]
 
@@ -150,19 +168,22 @@ class DenseGpuRows(GpuRows):
         for part, rows in self.blocks():
             n_rows = len(rows)
             arguments = rows, n_rows, np.int32(d), v, float(shift), out[part]
-            launch(dot, 32 * n_rows, *arguments)
+            # One warp takes a row.
+            launch(dot, WARP * n_rows, *arguments)
         return out
 
     def device_sums(self, c):
         d = self.shape[1]
         k = len(c)
         total = cupy().zeros((k, d))
+        # The threads of a block are a table: so many columns of X side by side, and
+        # several rows if there are fewer columns than threads.
         columns = min(d, THREADS)
         sums = kernel("dense_sums", self.dtype, k)
         for part, rows in self.blocks():
             n = len(rows)
-            per_block = max(64, -(-n // SUM_BLOCKS))
-            n_blocks = -(-n // per_block)
+            per_block = max(LEAST_ROWS, math.ceil(n / SUM_BLOCKS))
+            n_blocks = math.ceil(n / per_block)
             partial = cupy().empty((n_blocks, k, d))
             coefficients = c[:, part]
             arguments = (
@@ -175,7 +196,7 @@ class DenseGpuRows(GpuRows):
                 per_block,
                 partial,
             )
-            grid = n_blocks, -(-d // columns)
+            grid = n_blocks, math.ceil(d / columns)
             sums(grid, (THREADS,), arguments, shared_mem=8 * THREADS)
             total += partial.sum(axis=0)
         return total
@@ -219,10 +240,15 @@ def _row_norms(entries: tuple, shape, dtype, p: float, factors, out) -> None:
     `entries` are the arrays of a CSR matrix; dense rows have no indices and starts.
     """
     n, d = shape
-    code = 0 if p == np.inf else int(p)
-    factors = 0 if factors is None else on_device(factors)
+    # 0 stands for the norm inf, and for no factors.
+    code = 0
+    if p != np.inf:
+        code = int(p)
+    pointer = 0
+    if factors is not None:
+        pointer = on_device(factors)
     norms = kernel("row_norms", dtype)
-    launch(norms, 32 * n, *entries, n, np.int32(d), factors, np.int32(code), out)
+    launch(norms, WARP * n, *entries, n, np.int32(d), pointer, np.int32(code), out)
 
 
 def _entries(X: Matrix) -> tuple[Vector, Vector, Vector]:
@@ -254,10 +280,12 @@ class ColumnParts(NamedTuple):
         n_columns = len(starts) - 1
         columns = np.append(np.arange(0, n_columns, most_columns), n_columns)
         starts = starts[columns]
+        # The number of pieces of every group of columns, rounded up
         pieces = -(-np.diff(starts) // most_entries)
         # For every part, its group of columns, and its number in the group
         group = np.repeat(np.arange(len(pieces)), pieces)
-        number = np.arange(len(group)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        earlier = np.cumsum(pieces) - pieces
+        number = np.arange(len(group)) - earlier[group]
         begin = starts[group] + most_entries * number
         end = np.minimum(begin + most_entries, starts[group + 1])
         return cls(
@@ -275,10 +303,12 @@ class SparseGpuRows(GpuRows):
 
     @cached_property
     def entries(self) -> tuple[Vector, Vector, Vector]:
+        """The entries by rows, the column of each, and the start of each row."""
         return _entries(self.X)
 
     @cached_property
     def columns(self) -> tuple[Vector, Vector, Vector]:
+        """The entries by columns, the row of each, and the start of each column."""
         return _entries(self.X.tocsc())
 
     @cached_property
@@ -286,7 +316,9 @@ class SparseGpuRows(GpuRows):
         """For every entry of the copy by columns, its place among those of its row."""
         _, rows, _ = self.columns
         _, _, starts = self.entries
-        # A matrix of the entries' numbers is sorted by columns.
+        # The same matrix, with the number of each entry as its value, becomes one by
+        # columns: so the conversion sorts the numbers. CuPy has sparse matrices of
+        # floats only, which are exact up to 2⁵³.
         numbers = cupy().arange(float(self.stored))
         numbered = type(self.X)((numbers, self.X.indices, self.X.indptr), self.shape)
         return (numbered.tocsc().data - starts[rows]).astype(np.int32)
@@ -301,15 +333,19 @@ class SparseGpuRows(GpuRows):
 
         The rows of the Gram matrix that belong to a part fit into shared memory.
         """
-        at_once = GRAM_PARTS * cupy().cuda.Device().attributes["MultiProcessorCount"]
+        n_parts = GRAM_PARTS * cupy().cuda.Device().attributes["MultiProcessorCount"]
         d = self.shape[1]
-        most = max(ENTRIES_OF_SUM, self.stored // at_once)
+        most = max(ENTRIES_OF_SUM, self.stored // n_parts)
+        # As many columns as have that many entries on average, or as there is room for
         columns = max(1, min(TILE_BYTES // (8 * d), most * d // self.stored))
         return ColumnParts.of(to_numpy(self.columns[2]), most, columns)
 
     def dot(self, v, shift=0.0):
         n = self.shape[0]
-        lanes = 8 if self.stored <= 64 * n else 32
+        # So many threads take a row: in short rows, most of a warp would be idle.
+        lanes = WARP
+        if self.stored <= FEW_ENTRIES * n:
+            lanes = SHORT_ROWS
         out = cupy().empty(n)
         dot = kernel("sparse_dot", self.dtype, lanes)
         launch(dot, lanes * n, *self.entries, n, on_device(v), float(shift), out)
@@ -335,13 +371,15 @@ class SparseGpuRows(GpuRows):
             c.strides[0] // 8,
             out,
         )
-        kernel("sparse_sums", entries.dtype, k)((len(parts.first),), (128,), arguments)
+        sums = kernel("sparse_sums", entries.dtype, k)
+        sums((len(parts.first),), (SUM_THREADS,), arguments)
         return out
 
     def gram(self, h, *, rough=False):
         d = self.shape[1]
         matrix = cupy().zeros((d, d))
         parts = self.parts_of_gram
+        # Bytes for as many rows of the matrix as a part has at most
         room = 8 * d * int((parts.last - parts.first).max())
         if room > MAX_SHARED:
             raise GpuError(
@@ -351,7 +389,7 @@ class SparseGpuRows(GpuRows):
         form = kernel("sparse_gram", self.dtype)
         form.max_dynamic_shared_size_bytes = MAX_SHARED
         arguments = *self.entries, *self.columns, self.places, *parts, h, d, matrix
-        form((len(parts.first),), (512,), arguments, shared_mem=room)
+        form((len(parts.first),), (GRAM_THREADS,), arguments, shared_mem=room)
         return matrix
 
     def norms(self, p, factors=None):
@@ -371,7 +409,7 @@ class SparseGpuRows(GpuRows):
 
 
 class GpuKernelRows(FunctionRows, CupyRows):
-    """Functions whose points and values are arrays of CuPy."""
+    """Functions φ(x_i) of a kernel; the points x_i and its values are on the GPU."""
 
     place = "functions of a kernel, on a graphics card"
 
@@ -385,6 +423,7 @@ class GpuKernelRows(FunctionRows, CupyRows):
         c = c[used]
         landmarks = self.points[used]
         out = cupy().zeros(len(points))
+        # For kernels exp(e), a product of two matrices is that of all exponents e.
         factors = self.function.exponents(points, landmarks)
         tiles = product(slices(len(points), TILE_ROWS), slices(len(c), TILE_COLUMNS))
         for rows, columns in tiles:
@@ -399,7 +438,7 @@ class GpuKernelRows(FunctionRows, CupyRows):
             exponents = left[rows] @ right[columns].T
             n, width = exponents.shape
             arguments = exponents, n, np.int32(width), some, out[rows]
-            launch(kernel("exponential_dot"), 32 * n, *arguments)
+            launch(kernel("exponential_dot"), WARP * n, *arguments)
         return out
 
     def _stored_products(self, columns):
@@ -413,6 +452,7 @@ class GpuKernelRows(FunctionRows, CupyRows):
         return float(free_memory())
 
     def host_rows(self):
-        centre = None if self.centre is None else to_numpy(self.centre)
-        values = None if self._values is None else to_numpy(self._values)
-        return KernelRows(to_numpy(self.points), self.function, centre, values)
+        points = to_numpy(self.points)
+        return KernelRows(
+            points, self.function, on_host(self.centre), on_host(self._values)
+        )

@@ -1,10 +1,16 @@
-// Kernels of the GPU engine. The mathematics of a sample is in the namespace `samples` (see cuda_translation.py); sums of a
-// block of threads are written to one row of `partial`, so that results can be repeated.
+// Kernels of the GPU engine. The mathematics of a sample is in the namespace `samples` (see cuda_translation.py); the sums
+// of a block of threads are written to one row of `partial`, and these rows are added later in a fixed order, so that
+// results can be repeated. (Only bins, and Gram matrices and sums of sparse rows, are added by atomicAdd in any order.)
+//
+// A warp is 32 threads, numbered by `lane`, that run at the same time. __shfl_down_sync(…, x, step) is the x of the thread
+// `step` lanes further: after the steps 16, 8, 4, 2, 1, lane 0 has the sum (or the minimum) over the whole warp.
+// __shared__ memory is that of a block, and __syncthreads() waits until all its threads have written to it.
 
 #define INF __longlong_as_double(0x7ff0000000000000LL)
 
 // --- sums of a block ----------------------------------------------------------------------------------------------
 
+// Adds up K numbers of every thread: first those of each warp, then those of the warps.
 template <int K>
 __device__ void write_sums(samples::Values<K> sums, double* partial) {
     const double* mine = sums.at;
@@ -23,6 +29,7 @@ __device__ void write_sums(samples::Values<K> sums, double* partial) {
     }
 }
 
+// The same for the smallest of K numbers.
 template <int K>
 __device__ void write_smallest(const double* mine, double* partial) {
     __shared__ double shared[K][32];
@@ -54,7 +61,7 @@ __device__ void add_bins(const double* mine, double* bins) {
 
 // Updates the smallest rate, and adds the weight of a sample that allows only a short step to that step's bin.
 __device__ void record(double rate, double weight, double& smallest, double* bins) {
-    if (rate != rate) {
+    if (rate != rate) {  // NaN counts as the shortest step
         smallest = -INF;
         atomicAdd(&bins[0], INF);
     } else {
@@ -74,11 +81,7 @@ struct Rates {
     }
 };
 
-struct Largest {
-    double* least;
-    __device__ void set(long long i, double rate) const { least[0] = fmin(least[0], -rate); }
-};
-
+// What all these kernels take first, and the same as objects for the translated functions.
 #define SAMPLES double *state, long long n, double *weights, double *signs, double *flips, double *kappa, int step
 #define TILE samples::Tile{{state, n}, {weights}, {signs}, {flips, step}, {kappa, step}, n}
 #define STEP double target, double lam_change, double primal, double dual, double left
@@ -238,7 +241,7 @@ __global__ void sparse_gram(const T* data, const int* indices, const long long* 
     __syncthreads();
     int lane = threadIdx.x % LANES, groups = blockDim.x / LANES, column = low;
     for (long long e = begin[blockIdx.x] + threadIdx.x / LANES; e < end[blockIdx.x]; e += groups) {
-        while (column + 1 < high && e >= starts[column + 1]) column++;
+        while (column + 1 < high && e >= starts[column + 1]) column++;  // the column of entry e
         long long i = rows[e];
         double x = h[i] * (double)by_column[e];
         double* row = tile + (column - low) * width - low;

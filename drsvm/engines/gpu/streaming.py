@@ -18,9 +18,17 @@ Event = Any  # of CuPy
 class StreamedGpuRows(DenseGpuRows):
     """Dense rows in main memory, of which the GPU holds a few blocks at a time.
 
-    A block is copied into memory that the GPU can read on its own (pinned), and from
-    there to the GPU while this works on the block before it. An offset is subtracted
-    on the GPU.
+    A block is copied twice: into memory that the GPU can read on its own (pinned), and
+    from there to the GPU, while the GPU works on the block before it.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows, in main memory or in a file.
+    block_bytes : int
+        The size of a block.
+    offset : array, optional
+        A row on the GPU that is subtracted from all others there.
     """
 
     def __init__(
@@ -34,16 +42,21 @@ class StreamedGpuRows(DenseGpuRows):
         xp = cupy()
         n, d = self.shape
         dtype = self.dtype
-        most = GRAM_BYTES // row_bytes if row_bytes else n
+        most = n
+        if row_bytes:
+            most = GRAM_BYTES // row_bytes
         size = max(1, min(n, most, self.block_bytes // (d * dtype.itemsize)))
         parts = slices(n, size)
+        # 1. Memory for two blocks, here and there. Block k has the place k % 2.
         pinned = []
         there = []
         for _ in range(BUFFERS):
             memory = xp.cuda.alloc_pinned_memory(size * d * dtype.itemsize)
             pinned.append(np.frombuffer(memory, dtype, size * d))
             there.append(xp.empty((size, d), dtype=dtype))
-        # When the GPU has finished with a block
+        # 2. Copies and work are two streams: each does what it is given in this order,
+        # and events make one wait for the other.
+        # After these events, the GPU has finished with the block in a place.
         free: list[Event] = [None] * BUFFERS
         copies = xp.cuda.Stream(non_blocking=True)
         work = xp.cuda.get_current_stream()
@@ -64,6 +77,8 @@ class StreamedGpuRows(DenseGpuRows):
             target.set(source, stream=copies)
             return target, copies.record()
 
+        # 3. The first two blocks are on their way before the work begins; then, when
+        # the work on a block is given to the GPU, the next block may take its place.
         sent = [send(k) for k in range(min(BUFFERS, len(parts)))]
         for k, part in enumerate(parts):
             block, arrived = sent[k]
@@ -76,8 +91,10 @@ class StreamedGpuRows(DenseGpuRows):
                 sent.append(send(k + BUFFERS))
 
     def _shift(self, rows: Matrix) -> Matrix:
-        """Return rows on the GPU without the offset."""
-        return rows if self.offset is None else rows - self.offset
+        """Return rows on the GPU minus the offset."""
+        if self.offset is None:
+            return rows
+        return rows - self.offset
 
     def taken(self, rows) -> DenseGpuRows:
         if not isinstance(rows, slice):
@@ -98,4 +115,6 @@ class StreamedGpuRows(DenseGpuRows):
         return StreamedGpuRows(self.X, self.block_bytes, offset)
 
     def host_array(self) -> np.ndarray:
-        return self.X if self.offset is None else self.X - to_numpy(self.offset)
+        if self.offset is None:
+            return self.X
+        return self.X - to_numpy(self.offset)
