@@ -20,7 +20,7 @@ from drsvm.defaults.out_of_fold import (
     decisions_of_rows,
 )
 from drsvm.defaults.prices import with_intercept_cost
-from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
+from drsvm.defaults.radius_rule import MAX_SAMPLE, MIN_SAMPLE
 from drsvm.defaults.select_by_folds import EvaluationRows, rows_to_judge
 from drsvm.problem.backends import Backend, backend_of, to_numpy
 from drsvm.problem.memory_rows import MemoryRows
@@ -299,9 +299,9 @@ class RemoteFitData(FitData):
 
     def rows_to_judge(self, problems):
         n_rows = problems.given[0].n_rows
-        if n_rows < MIN_ROWS:
+        if n_rows < MIN_SAMPLE:
             return None
-        sample, counts = self.sample(problems.given, MAX_ROWS)
+        sample, counts = self.sample(problems.given, MAX_SAMPLE)
         counts = counts * (len(counts) / counts.sum())
         weights = counts * sample.by_class(self.class_factors)
         positive = one_vs_rest.positive_labels(self.classes)[0]

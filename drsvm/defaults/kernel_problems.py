@@ -27,7 +27,7 @@ from drsvm.defaults.fit_data import FitData, RemoteFitData
 from drsvm.defaults.kernel_parameters import KernelParameters
 from drsvm.defaults.landmark_basis import LandmarkBasis
 from drsvm.defaults.prices import with_intercept_cost
-from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
+from drsvm.defaults.radius_rule import MAX_SAMPLE, MIN_SAMPLE
 from drsvm.defaults.regularisation import pilot_time, regularised_by_rule
 from drsvm.defaults.select_by_folds import (
     SHARES,
@@ -148,7 +148,7 @@ def _width_and_shares(
     counts = few.sample_weight
     if counts is None:
         counts = np.ones(len(some))
-    if counts.sum() < MIN_ROWS:
+    if counts.sum() < MIN_SAMPLE:
         return stages[0][0]
     points = kernel.points(data.X)[some]
     parameters = parameters | {"flip_cost": few.flip_cost}
@@ -291,7 +291,7 @@ def problems_in_span(
     whole = data.problems(parameters | {"intercept_cost": math.inf})
     sample = data
     if isinstance(data, RemoteFitData):
-        sample = _sample(data, whole, max(2 * MAX_ROWS, WIDER * size))
+        sample = _sample(data, whole, max(2 * MAX_SAMPLE, WIDER * size))
         parameters = parameters | {"flip_cost": sample.flip_cost}
     few, gamma = problems_in_feature_space(
         sample, kernel, parameters, radius, l2, solver, time

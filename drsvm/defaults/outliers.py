@@ -21,6 +21,10 @@ ROUNDING = 1e-12
 # Deviations of a gross error; most of those in benchmarks/gross_errors.py are at 100 or
 # more
 FAR = 50.0
+# A column that varies this number of times as much as others hides them
+WIDE = 100.0
+# A column that varies by this share of the widest one is constant but for rounding
+NEARLY_CONSTANT = 1e-12
 # This number of rows describes a column
 SAMPLE_ROWS = 5000
 MAX_NAMED = 5  # rows or columns that a warning names, to stay short
@@ -30,9 +34,13 @@ class FarColumns(NamedTuple):
     """Columns with gross errors."""
 
     places: np.ndarray
+    """Their indices."""
+
     middles: np.ndarray
+    """Their medians."""
+
     deviations: np.ndarray
-    """Robust standard deviations of these columns."""
+    """Their robust standard deviations."""
 
     spread_share: float
     """What is spread without gross errors, as a share of what is spread with them."""
@@ -48,9 +56,8 @@ def far_columns(X: Matrix, weights: Values = None) -> FarColumns:
 
     A deviation is the range from the 10th to the 90th percentile, over that of a
     standard normal variable. Columns where it is 0, such as rare indicators, are left
-    alone, and to save time those whose cells are all within 1 / TAIL mean absolute
-    deviations, as if one in twenty is wrong. The share of the spread is the geometric
-    mean over the columns: the worst one does not decide.
+    alone. The share of the spread is the geometric mean over the columns: the worst one
+    does not decide.
 
     Parameters
     ----------
@@ -68,22 +75,26 @@ def far_columns(X: Matrix, weights: Values = None) -> FarColumns:
     none = FarColumns(np.array([], dtype=int), nothing, nothing, 1.0, nothing)
     if not isinstance(X, np.ndarray) or must_stay(X):
         return none
+    # 1. The mean absolute deviation of every column, from some rows that count
     step = max(1, len(X) // SAMPLE_ROWS)
-    low = X.min(axis=0)
-    high = X.max(axis=0)
     few = X[::step]
-    if weights is None:
-        shares = np.ones(len(X))[::step]
-    else:
+    shares = np.ones(len(few))
+    if weights is not None:
         shares = weights[::step]
     few = few[shares > 0.0]
     shares = shares[shares > 0.0] / shares.sum()
     means = shares @ few
     sizes = shares @ np.abs(few - means)
+
+    # 2. To save time, percentiles are left to columns with a cell that is 1 / TAIL of
+    # these away from the mean: a gross error is, unless one cell in twenty is wrong.
+    low = X.min(axis=0)
+    high = X.max(axis=0)
     suspect = TAIL * np.maximum(high - means, means - low) > sizes
     if not suspect.any():
         return none._replace(sizes=sizes)
-    # Otherwise the percentiles are equal.
+    # If fewer than TAIL are above the lowest value, or below the highest, the 10th and
+    # the 90th percentile are equal.
     above = shares @ (few > low)
     below = shares @ (few < high)
     varies = np.minimum(above, below) >= TAIL - ROUNDING
@@ -91,11 +102,16 @@ def far_columns(X: Matrix, weights: Values = None) -> FarColumns:
     first, middles, last = quantiles(few[:, places], shares)
     deviations = (last - first) / NORMAL_RANGE
     varies[places[deviations == 0.0]] = False
+
+    # 3. Columns with a cell that is too many deviations away
     farthest = np.maximum(high[places] - middles, middles - low[places])
     far = varies[places] & (farthest > FAR * deviations)
     places = places[far]
     middles = middles[far]
     deviations = deviations[far]
+
+    # 4. What is left of their spread without these cells; that of the other columns
+    # that vary does not change, which is a factor of 1 in the geometric mean.
     distances = np.abs(few[:, places] - middles)
     near = np.where(distances <= FAR * deviations, distances, 0.0)
     ratios = np.sqrt((shares @ near**2) / (shares @ distances**2))
@@ -136,7 +152,7 @@ def warn_of_far_cells(
         sizes = far.sizes
         if costs is not None:
             sizes = sizes * np.where(np.isinf(costs), 0.0, costs)
-        if sizes.max() > 2.0 * FAR * sizes.min():
+        if sizes.max() > WIDE * sizes.min():
             _warn_of_scales(X, sizes, names, classifier)
     return far.spread_share
 
@@ -148,7 +164,8 @@ def _warn_of_far_rows(
     if weights is not None:
         distances *= weights[:, None] > 0.0
     rows = np.flatnonzero(distances.max(axis=1) > FAR)
-    if not len(rows):  # those that are far have no weight
+    # The rows that are far may have no weight.
+    if not len(rows):
         return
     row, worst = divmod(distances.argmax(), len(far.places))
     column = far.places[worst]
@@ -185,17 +202,20 @@ def _warn_of_scales(
     the last principal components or pixels at an edge. Constant and 0/1 columns do not
     count.
     """
-    check_entries(X)  # which may be too large for anything
-    has_several_values = ((X.min(axis=0) < X) & (X.max(axis=0) > X)).any(axis=0)
-    # A constant column is not quite so behind a scaler.
-    varies = sizes > ROUNDING * sizes.max()
+    # Entries that are too large for anything are an error, not a matter of scales.
+    check_entries(X)
+    # A value between the lowest and the highest one
+    has_third_value = ((X.min(axis=0) < X) & (X.max(axis=0) > X)).any(axis=0)
+    # Behind a scaler, a constant column may vary by rounding errors.
+    varies = sizes > NEARLY_CONSTANT * sizes.max()
+    # The columns that count, the widest one first
     order = np.argsort(-sizes)
-    order = order[(has_several_values & varies)[order]]
+    order = order[(has_third_value & varies)[order]]
     if not len(order):
         return
     last = len(order) - 1
     usual = sizes[order[last - last // 4]]
-    wide = np.sort(order[sizes[order] > 2.0 * FAR * usual])
+    wide = np.sort(order[sizes[order] > WIDE * usual])
     if not len(wide):
         return
     if len(wide) > 1:
@@ -212,9 +232,9 @@ def _warn_of_scales(
 def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the 10th, 50th and 90th percentile of every column.
 
-    Where a range of values qualifies, it is their middle: negative columns have
-    negative quantiles, and weights count as copies. With weights, numpy's quantiles
-    take the lower end, which rounding may move, one column at a time.
+    Where a range of values qualifies, it is their middle. So the percentiles of −X are
+    those of X with the other sign, and a weight of 2 is the same as two equal rows.
+    `numpy.quantile` takes the lower end if there are weights.
 
     Parameters
     ----------
@@ -228,17 +248,20 @@ def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:
     array of shape (3, d)
         The percentiles; 0 for an empty column.
     """
+    # Masses are the sums of the weights up to each value.
     n = len(cells)
     if (weights == weights[0]).all() and not np.isnan(cells).any():
         ordered = np.sort(cells, axis=0)
         masses = np.arange(1.0, n + 1.0)[:, None]
     else:
-        order = np.argsort(cells, axis=0)  # empty cells last
+        # Empty cells come last, and count nothing.
+        order = np.argsort(cells, axis=0)
         ordered = np.take_along_axis(cells, order, 0)
         masses = np.cumsum(np.where(np.isnan(ordered), 0.0, weights[order]), axis=0)
     ends = []
     for share in (TAIL, 0.5, 1.0 - TAIL):
-        # The lower and the upper end of the values that qualify
+        # The lower and the upper end of the values that qualify: they differ where the
+        # mass up to a value is the share itself, but for rounding.
         for nearby in (share - ROUNDING, share + ROUNDING):
             place = (masses < nearby * masses[-1]).sum(axis=0)
             place = np.minimum(np.broadcast_to(place, cells.shape[1:]), n - 1)

@@ -26,8 +26,8 @@ from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 LEANING = 0.05
 # By which the predicted class is ahead, in log-odds
 DECIDED = float(np.sqrt(np.finfo(np.float64).eps))
-# More rows are not needed for a sigmoid
-MAX_ROWS = 20_000
+# Rows to which a sigmoid is fitted at most: more are not needed
+MAX_FITTED = 20_000
 
 
 def check_calibration(calibration) -> None:
@@ -117,9 +117,9 @@ def fitted_sigmoids(judged: OutOfFoldDecisions, n_classes: int) -> np.ndarray:
     ----------
     Platt, "Probabilistic outputs for support vector machines", 1999.
     """
-    if len(judged.labels) > MAX_ROWS:
+    if len(judged.labels) > MAX_FITTED:
         random = np.random.default_rng(0)
-        chosen = random.choice(len(judged.labels), MAX_ROWS, replace=False)
+        chosen = random.choice(len(judged.labels), MAX_FITTED, replace=False)
         judged = OutOfFoldDecisions(*(values[chosen] for values in judged))
     labels = judged.labels
     n_columns = judged.decisions.shape[1]

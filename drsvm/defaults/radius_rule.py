@@ -1,14 +1,16 @@
 """A radius and a ridge from the data alone, without cross-validation.
 
-A row with an active hinge contributes π_i y_i x_i to the gradient of the loss, and with
-labels at random
+A row is *active* if its margin is below 1, so that its hinge loss is positive. It then
+contributes π_i y_i x_i to the gradient of the loss. If labels were random, the gradient
+would have the typical size
 
     F = typical ‖ Σ_{i active} π_i σ_i (x_i − x̄) ‖_p,      σ_i = ±1 at random.
 
-A classifier trained with this radius does not respond to such a gradient. Chance acts
-on all directions in which the rows vary, and the classifier uses few of them: hence the
-radius is s·F with s = min(1, 2.5·√(k/n)), where k = (Σ λ)² / Σ λ² for the eigenvalues λ
-of the covariance.
+A classifier trained with this radius does not respond to such a gradient. Which rows
+are active is seen in a *pilot*: a rough solution whose radius is half of the F of all
+rows. Chance acts on all directions in which the rows vary, and the classifier uses few
+of them: hence the radius is s·F with s = min(1, 2.5·√(k/n)). Here k = (Σ λ)² / Σ λ² is
+the effective number of directions, for the eigenvalues λ of the covariance.
 
 The ridge keeps a direction where many others are as good, and where the radius would
 lose it. It is GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from
@@ -16,9 +18,11 @@ their centre, where a is the share of the rows that are active in the pilot solu
 few with correct labels, nearly all with wrong ones. In many directions, such as those
 of text, it is smaller by the factor 1 / (1 + (k / MANY_DIRECTIONS)²). It is at least
 MIN_RIDGE / n times that square, with which a row that no other one resembles can reach
-its margin. Where unseen rows clearly favour a smaller ball, it is used (`evidence`). In
-the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL
-there, and the ridge is KERNEL_RIDGE · a⁴ / √n.
+its margin. In the feature space of a kernel there are as many directions as rows: s is
+SHARE_OF_KERNEL there, and the ridge is KERNEL_RIDGE · a⁴ / √n.
+
+Where rows out of fold clearly favour a smaller radius and ridge, these are used
+(`select_by_folds`).
 """
 
 import math
@@ -27,7 +31,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.defaults.binary_problems import MAX_COPIED
 from drsvm.problem.kernel_functions import squared_norms
 from drsvm.problem.memory_rows import scaled_columns
 from drsvm.problem.problem import Problem, check_problem
@@ -43,32 +46,42 @@ from drsvm.utils.annotations import Values
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import part
 
-# Of a sum of squares: a variance that is smaller is a rounding error
+# Share of a sum of squares: a variance that is smaller is a rounding error
 ROUNDING = 1e-12
-# that rules and evidence need for a sample, where fewer prove little and more cost much
-MIN_ROWS = 60
-MAX_ROWS = 1500
-SECONDS_OF_A_PAIR = 2e-7  # of rows, in the rules for kernels
-SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
-# radius / F of the pilot; about all gaps (with 1e-2, a ridge depends on the steps)
+# Rows that are needed to choose anything by them: fewer prove little
+MIN_SAMPLE = 60
+# Rows that describe how all of them vary: more cost much
+MAX_SAMPLE = 1500
+# Seconds for a pair of rows, in the rules for kernels
+SECONDS_OF_A_PAIR = 2e-7
+# The largest radius as a fraction of `radius_max`
+SHARE_OF_LARGEST = 0.5
+# The radius of the pilot as a fraction of F over all rows
 PILOT_SHARE = 0.5
+# About the gap of rough solutions; with 1e-2, a ridge depends on the steps
 ROUGH_TOL = 1e-3
-# of the sample for rough solutions, at least
+# Rows of a class in the sample for rough solutions: the larger one of both
 ROWS_OF_A_CLASS = 10_000
 SAMPLE_PER_FEATURE = 100
-CHANCE_DIRECTIONS = 2.5  # before √(k/n) in the factor s of the radius
-GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
-MIN_RIDGE = 0.3  # in these units, divided by the number of rows
+# Entries of this sample that are fetched from elsewhere at most, 160 MB
+MAX_FETCHED = 20_000_000
+# The factor before √(k/n) in s
+CHANCE_DIRECTIONS = 2.5
+# The ridge if all rows are active, as a multiple of s² and of the mean squared distance
+# of a row from the centre
+GENERAL_RIDGE = 0.04
+# The least ridge, as a multiple of this square over the number of rows
+MIN_RIDGE = 0.3
 # With more, each row has directions of its own, and a ridge would keep it from its
 # margin
 MANY_DIRECTIONS = 300
-# the factor s, and the ridge times √n, for kernels
+# For kernels: the factor s, and the ridge times √n in place of GENERAL_RIDGE
 SHARE_OF_KERNEL = 0.5
 KERNEL_RIDGE = 0.25
 
-
 MaxTime = float | TimeLimit | None
-Options = dict[str, Any]  # a TimeLimit as max_time, and n_threads
+# A TimeLimit as max_time, and n_threads
+Options = dict[str, Any]
 
 
 def auto_radius(
@@ -126,11 +139,8 @@ def auto_radius(
     check_problem(problem, "auto_radius")
     if isinstance(counts, list | tuple):
         counts = np.asarray(counts)
-    else:
-        counts = counts
-    return automatic(
-        problem, counts=counts, max_time=max_time, n_threads=n_threads
-    ).radius
+    found = automatic(problem, counts=counts, max_time=max_time, n_threads=n_threads)
+    return found.radius
 
 
 class Automatic(NamedTuple):
@@ -146,15 +156,29 @@ class Automatic(NamedTuple):
 def automatic(
     problem: Problem,
     *,
-    counts=None,
+    counts: Values = None,
     max_time: MaxTime = None,
     n_threads: int | None = None,
 ) -> Automatic:
-    """Return `auto_radius` with a solution."""
+    """Return the automatic radius and ridge, with the pilot solution.
+
+    Parameters
+    ----------
+    problem, counts, max_time, n_threads
+        As in `auto_radius`.
+
+    Returns
+    -------
+    Automatic
+        Radius, ridge and pilot solution.
+    """
     time = TimeLimit.of(max_time)
     limits: Options = {"max_time": time, "n_threads": n_threads}
-    if (found := _by_sample(automatic, problem, counts, limits)) is not None:
+    found = _by_sample(automatic, problem, counts, limits)
+    if found is not None:
         return found
+
+    # 1. The gradient of all rows, if their labels were random
     with part(0.0, 0.1):
         everything = gradient_variances(problem, counts=counts)
     if not np.isfinite(everything.squares).all():
@@ -163,42 +187,59 @@ def automatic(
             "the features first."
         )
     features = np.flatnonzero(deviations_of(problem, everything))
-    if len(features) == 0:  # the rows do not differ: any ridge will do
+    if len(features) == 0:
+        # The rows do not differ: any ridge will do.
         return Automatic(0.0, None, 1.0)
-    with part(0.1, 0.15):
-        spread = Spread.of(problem, counts)
     # Features that do not differ between rows would still change the steps of a rough
     # solution.
     varying = problem.on_features(features)
     of_all = GradientVariances(
         everything.sums[features], everything.squares[features], everything.mass
     )
+
+    # 2. In how many directions the rows vary
+    with part(0.1, 0.15):
+        spread = Spread.of(problem, counts)
+
+    # 3. The gradient of the rows that are active in a pilot solution
     sample = _sample(varying)
     with part(0.15, 0.6):
         of_pilot = {**limits, "max_time": time.share(2)}
         chance, active, pilot = chance_of_active(
             varying, sample, of_all, counts, of_pilot
         )
+
+    # 4. The radius, with which the optimum must not be constant
     with part(0.6, 1.0):
         radius = problem.norm.share_of_chance * chance
-        # With a priced intercept and trusted labels `radius_max` costs nothing,
-        # otherwise several solutions.
-        if not (
-            varying.flips_possible
-            or (varying.fit_intercept and not varying.prices_intercept)
-        ):
-            radius = min(radius, SHARE_OF_LARGEST * radius_max(varying, **limits))
-        elif not (time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits)):
-            largest = radius_max(sample, **limits)
-            if time.over:
-                radius = radius
-            else:
-                radius = min(radius, SHARE_OF_LARGEST * largest)
+        radius = _below_largest(radius, varying, sample, limits)
     if varying is not problem and pilot is not None:
         weights = np.zeros(problem.n_features)
         weights[features], intercept = pilot
         pilot = weights, intercept
     return Automatic(spread.factor * radius, pilot, spread.ridge(active))
+
+
+def _below_largest(
+    radius: float, problem: Problem, sample: Problem, limits: Options
+) -> float:
+    """Return the radius, or half of `radius_max` if that is smaller.
+
+    If there is no time to find that, it is the radius.
+    """
+    has_free_intercept = problem.fit_intercept and not problem.prices_intercept
+    if not (problem.flips_possible or has_free_intercept):
+        # `radius_max` costs nothing.
+        return min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
+    # It takes several solutions, so a sample must do. One solution may show that it is
+    # large enough.
+    time = limits["max_time"]
+    if time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits):
+        return radius
+    largest = radius_max(sample, **limits)
+    if time.over:
+        return radius
+    return min(radius, SHARE_OF_LARGEST * largest)
 
 
 def _by_sample(
@@ -208,32 +249,43 @@ def _by_sample(
 
     Chance effects and the ridge are proportional to 1/√n.
     """
+    # All pairs of rows are needed.
     in_time = math.sqrt(max(limits["max_time"].left(), 0.0) / SECONDS_OF_A_PAIR)
-    most = max(MIN_ROWS, min(2 * MAX_ROWS, in_time))
-    if (
-        not problem.rows.is_kernel or problem.n_rows <= 2 * most
-    ):  # fewer than that are drawn
+    most = max(MIN_SAMPLE, min(2 * MAX_SAMPLE, in_time))
+    # Fewer than twice as many rows are used as they are.
+    if not problem.rows.is_kernel or problem.n_rows <= 2 * most:
         return None
     few = to_host(draw_sample(problem, int(most)), math.inf)
-    share = math.sqrt(
-        few.n_rows / (problem.n_rows if counts is None else float(counts.sum()))
-    )
     found = rule(few, **limits)
+    share = math.sqrt(few.n_rows / _number_of_rows(problem, counts))
     return Automatic(share * found.radius, None, share * found.ridge)
 
 
+def _number_of_rows(problem: Problem, counts: Values) -> float:
+    """Return how many rows there are, if each of them counts for several."""
+    if counts is None:
+        return problem.n_rows
+    return float(counts.sum())
+
+
 def automatic_ridge(
-    problem: Problem, *, counts=None, max_time: MaxTime = None, n_threads=None
+    problem: Problem,
+    *,
+    counts: Values = None,
+    max_time: MaxTime = None,
+    n_threads: int | None = None,
 ) -> Automatic:
     """Return the automatic ridge, the pilot solution and the problem's own radius."""
     limits: Options = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
-    if (found := _by_sample(automatic_ridge, problem, counts, limits)) is not None:
+    found = _by_sample(automatic_ridge, problem, counts, limits)
+    if found is not None:
         return found._replace(radius=problem.radius)
     everything = gradient_variances(problem, counts=counts)
     _, active, pilot = chance_of_active(
         problem, _sample(problem), everything, counts, limits
     )
-    return Automatic(problem.radius, pilot, Spread.of(problem, counts).ridge(active))
+    ridge = Spread.of(problem, counts).ridge(active)
+    return Automatic(problem.radius, pilot, ridge)
 
 
 def _sample(problem: Problem) -> Problem:
@@ -241,12 +293,12 @@ def _sample(problem: Problem) -> Problem:
 
     Large classes have fewer rows in it, but the same weight.
     """
-    # Few rows are fetched: rough solutions depend on the steps, and these on where the
-    # rows are.
     size = max(ROWS_OF_A_CLASS, SAMPLE_PER_FEATURE * problem.n_features)
     if problem.n_rows > 2 * size:
         problem = draw_by_class(problem, size)
-    return to_host(problem, MAX_COPIED)
+    # Rough solutions depend on the steps, and these on where the rows are: with rows in
+    # this memory, the rules say the same wherever they were.
+    return to_host(problem, MAX_FETCHED)
 
 
 def _rough_classifier(problem: Problem, limits: Options) -> Classifier:
@@ -265,7 +317,7 @@ def chance_of_active(
     problem: Problem,
     sample: Problem,
     everything: GradientVariances,
-    counts,
+    counts: Values,
     limits: Options,
 ) -> tuple[float, float, Classifier | None]:
     """Return F over the active rows of a pilot solution, their share, and the pilot.
@@ -281,12 +333,11 @@ def chance_of_active(
         pilot = _rough_classifier(pilot_problem, limits)
     with part(0.6, 1.0):
         active = gradient_variances(problem, pilot, counts)
-    # F is 0 if no row is active, or only one, or equal ones.
-    return (
-        chance_gradient(problem, active) or of_all,
-        active.mass / everything.mass,
-        pilot,
-    )
+    chance = chance_gradient(problem, active)
+    if chance == 0.0:
+        # No row is active, or only one, or equal ones.
+        chance = of_all
+    return chance, active.mass / everything.mass, pilot
 
 
 class Spread(NamedTuple):
@@ -305,47 +356,51 @@ class Spread(NamedTuple):
     """The ridge if no row is active, in the same units."""
 
     @classmethod
-    def of(cls, problem: Problem, counts=None) -> "Spread":
-        """Measure rows that are drawn by their contents."""
-        if counts is None:
-            n_rows = problem.n_rows
-        else:
-            n_rows = float(counts.sum())
+    def of(cls, problem: Problem, counts: Values = None) -> "Spread":
+        """Measure the rows of a problem, or some of them, drawn by their contents."""
+        n_rows = _number_of_rows(problem, counts)
         if problem.rows.is_kernel:
-            # Σ w ‖φ‖² − ‖Σ w φ‖², over some rows if there are many
-            if problem.n_rows > MAX_ROWS:
-                drawn = draw_rows(problem, MAX_ROWS)
-            else:
-                drawn = slice(None)
+            return cls._of_functions(problem, n_rows)
+        return cls._of_vectors(problem, n_rows)
+
+    @classmethod
+    def _of_functions(cls, problem: Problem, n_rows: float) -> "Spread":
+        """Measure rows in the feature space of a kernel."""
+        weights = problem.sample_weight
+        if problem.n_rows > MAX_SAMPLE:
+            drawn = draw_rows(problem, MAX_SAMPLE)
             weights = np.zeros_like(problem.sample_weight)
             weights[drawn] = problem.sample_weight[drawn]
-            weights /= weights.sum()
-            centre = problem.rows.coordinates(problem.rows.weighted_sum(weights))
-            square = float(problem.rows.sum_of_squares(weights)[0]) - float(
-                centre @ centre
-            )
-            if square > 0.0:
-                return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows))
-            return cls(0.0, 1.0)
-        if problem.n_rows > MAX_ROWS:
-            few = draw_sample(problem, MAX_ROWS)
-        else:
-            few = problem
+        weights = weights / weights.sum()
+        # Σ w ‖φ‖² − ‖Σ w φ‖²
+        centre = problem.rows.coordinates(problem.rows.weighted_sum(weights))
+        mean_square = float(problem.rows.sum_of_squares(weights)[0])
+        square = mean_square - float(centre @ centre)
+        if square > 0.0:
+            return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows))
+        return cls(0.0, 1.0)
+
+    @classmethod
+    def _of_vectors(cls, problem: Problem, n_rows: float) -> "Spread":
+        """Measure rows that have columns."""
+        few = problem
+        if problem.n_rows > MAX_SAMPLE:
+            few = draw_sample(problem, MAX_SAMPLE)
         few = to_host(few, math.inf)
         n_few = n_rows * few.n_rows / problem.n_rows
         square, sum_of_squares = _spectrum(few, few.rows, n_few)
-        total = square
         if not square > 0.0:
             return cls(0.0, 1.0)
-        if few.feature_cost is not None:  # shifts of expensive features are small
-            prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
-            total, sum_of_squares = _spectrum(
-                few, few.on_rows(scaled_columns(few.X, prices)).rows, n_few
-            )
+        # The ridge is in units of the columns, but directions are counted in units of
+        # their costs: shifts of expensive features are small.
+        total = square
+        if few.feature_cost is not None:
+            costs = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
+            scaled = few.on_rows(scaled_columns(few.X, costs)).rows
+            total, sum_of_squares = _spectrum(few, scaled, n_few)
+        directions = math.inf
         if sum_of_squares > 0.0:
             directions = total**2 / sum_of_squares
-        else:
-            directions = math.inf
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
         ridge = GENERAL_RIDGE * factor**2 / (1.0 + (directions / MANY_DIRECTIONS) ** 2)
         return cls(square, factor, ridge, MIN_RIDGE / n_rows)
@@ -364,7 +419,7 @@ def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
     the mean of ‖x_i − x̄‖⁴ / n. `n_rows` is that n, with rows that count several times.
     """
     weights = problem.sample_weight
-    (n, d) = rows.shape
+    n, d = rows.shape
     if rows.readable and d < n:
         covariance = rows.covariance(weights)
         mean = weights @ rows.X
@@ -372,6 +427,7 @@ def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
         total = float(covariance.trace())
         sum_of_squares = float(np.square(covariance).sum())
     else:
+        # The products x_i·x_j of the rows, and then of their distances from the mean
         products = rows.products_of_rows()
         with_mean = products @ weights
         products = (
@@ -387,12 +443,10 @@ def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
 
 
 def chance_gradient(problem: Problem, active: GradientVariances) -> float:
-    """Return the typical norm of the active rows' gradient with random labels.
-
-    An intercept absorbs its mean.
-    """
+    """Return F: the typical norm of the active rows' gradient with random labels."""
     deviations = deviations_of(problem, active)
-    if problem.feature_cost is not None:  # a feature that cannot shift does not count
+    if problem.feature_cost is not None:
+        # A feature that cannot shift does not count.
         can_shift = ~problem.trusted_features
         deviations = deviations[can_shift] * problem.feature_cost[can_shift]
     deviations = deviations[deviations > 0]
@@ -410,6 +464,7 @@ def deviations_of(problem: Problem, active: GradientVariances) -> np.ndarray:
         return np.zeros(problem.n_features)
     variances = active.squares.copy()
     if problem.fit_intercept:
+        # The intercept absorbs the mean of the rows.
         variances -= active.sums**2 / active.mass
         variances[variances <= ROUNDING * active.squares] = 0.0
     return np.sqrt(variances)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-# Of an area: less is a rounding error
+# Least variance of an AUC: less is a rounding error
 MIN_VARIANCE = 1e-24
 
 
@@ -40,14 +40,17 @@ def auc_parts(
     if counts is None:
         counts = np.ones(len(codes))
     columns = np.atleast_2d(decisions.T)
+    # The class whose rows should have the higher values: one column is for class 1.
     first = 2 - decisions.ndim
-    sides = [codes == code for code in range(first, first + len(columns))]
-    if not all(0 < side.sum() < len(codes) for side in sides):
-        return None
     parts = np.zeros(len(codes))
-    for side, column in zip(sides, columns, strict=True):
+    for code, column in enumerate(columns, start=first):
+        own = codes == code
+        if not own.any() or own.all():
+            return None
         values, places = np.unique(column, return_inverse=True)
-        for mine, is_higher in ((side, True), (~side, False)):
+        for mine, is_higher in ((own, True), (~own, False)):
+            # The share of the other side's rows that are lower than each value, equal
+            # ones half
             others = np.bincount(places[~mine], counts[~mine], len(values))
             up_to = np.cumsum(others)
             in_order = (up_to - 0.5 * others) / up_to[-1]
@@ -74,6 +77,8 @@ def errors_ahead(
     float
         The lead by DeLong's covariances. It is 0 if a class has at most one row.
     """
+    # The contributions of the rows of a class are a sample of their own. Each AUC is
+    # counted half by either class, hence the factor 2.
     variance = 0.0
     for code in np.unique(codes):
         lead = 2 * (first - second)[codes == code]

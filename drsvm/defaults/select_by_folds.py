@@ -23,7 +23,7 @@ from drsvm.defaults.out_of_fold import (
     labels_of,
     problems_of_folds,
 )
-from drsvm.defaults.radius_rule import MAX_ROWS, MIN_ROWS
+from drsvm.defaults.radius_rule import MAX_SAMPLE, MIN_SAMPLE
 from drsvm.defaults.roc_auc import auc_parts, errors_ahead
 from drsvm.problem.problem import Problem
 from drsvm.problem.sampling import draw_rows, to_host
@@ -32,13 +32,16 @@ from drsvm.solvers.reformulation.reformulation import Unchanged
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows
 from drsvm.utils.clock import TimeLimit
 
-# Standard errors of the lead in ROC AUC; with less than half of them, no further
-# candidates are tried
+# Standard errors by which a candidate must lead in ROC AUC; if none leads by half of
+# them, no further candidates are tried
 EVIDENCE = 2.0
-# Of the radius, the first of which decides on the others; the ridge has their squares
+# Shares of the radius that are tried; the ridge is multiplied by their squares. The
+# second stage consists of the first share, the third stage of the others.
 SHARES = (0.1, 0.3, 0.03)
-FOLDS = 3  # with five, first candidates are left more often, and accuracy is the same
-# Of decisions, in units of their deviations: further ones depend on the order of sums
+# With five folds, the first candidate is left more often, and accuracy is the same.
+FOLDS = 3
+# Digits of decisions, in units of their deviations: further ones depend on the order of
+# sums
 DIGITS = 6
 
 T = TypeVar("T")
@@ -50,10 +53,14 @@ class EvaluationRows(NamedTuple):
     """Rows that candidates rank."""
 
     problems: list[Problem]
+    """The problems that are solved in folds, one per class, or one for two classes."""
+
     folds: np.ndarray
     """The fold in which each row is left out."""
 
     labels: np.ndarray
+    """The classes of the rows as numbers."""
+
     counts: np.ndarray
     """How many rows each of them is."""
 
@@ -70,14 +77,30 @@ class EvaluationRows(NamedTuple):
     ) -> "EvaluationRows":
         """Form folds by the contents of the rows as they were given.
 
-        The problems that are solved may be in other coordinates.
+        Parameters
+        ----------
+        given, moved : list of Problem
+            The problems as they were given, and as they are solved, perhaps in other
+            coordinates.
+        counts : array of shape (n,)
+            How many rows each of them is.
+        total : float
+            The number of rows that they are drawn from.
+
+        Returns
+        -------
+        EvaluationRows
+            The rows.
         """
         labels = labels_of(given)
         folds = folds_by_content(given[0], labels, counts, FOLDS)
         return cls(moved, folds, labels, counts, total)
 
     def decisions(self, time: TimeLimit) -> DecisionsAt:
-        """Return the decisions by classifiers of other folds, as a function."""
+        """Return a function of radius and ridge: the decisions out of fold.
+
+        The problems of the folds are made once, before it is called.
+        """
         n_rows = len(self.folds)
         folds_of_problems = []
         for problem in self.problems:
@@ -101,11 +124,16 @@ def best_if_significant(
 ) -> T:
     """Return the first candidate, or the best of those that rank rows clearly better.
 
+    Fits in folds take time, and for most data the first candidate is taken. So the
+    candidates come in stages, the most telling ones first, and a stage is tried only if
+    a candidate of the one before leads by half of the EVIDENCE. All of them are
+    compared with the first candidate; of those with a significant lead, the one with
+    the largest ROC AUC is taken.
+
     Parameters
     ----------
     stages : sequence of sequences
-        The candidates. The first stage has one. A stage is tried only if a candidate of
-        the one before is ahead by half of the EVIDENCE.
+        The candidates. The first stage has one.
     decisions : callable
         Returns the decisions with a candidate of classifiers that have not seen the
         rows, a column for every problem; None: there was no time.
@@ -120,22 +148,24 @@ def best_if_significant(
     first = stages[0][0]
     best = first
     of_first = _parts(decisions(first), judged)
+    if of_first is None:
+        return first
     highest = -math.inf
-    go_on = True
     for stage in stages[1:]:
-        if of_first is None or not go_on:
-            break
-        go_on = False
+        largest_lead = -math.inf
         for candidate in stage:
             parts = _parts(decisions(candidate), judged)
+            # There was no time for it, nor will there be for others.
             if parts is None:
                 return best
             lead = errors_ahead(parts, of_first, judged.labels, judged.counts)
-            go_on |= lead > EVIDENCE / 2
+            largest_lead = max(largest_lead, lead)
             auc = float(judged.counts @ parts)
             if lead > EVIDENCE and auc > highest:
                 best = candidate
                 highest = auc
+        if largest_lead <= EVIDENCE / 2:
+            break
     return best
 
 
@@ -146,6 +176,7 @@ def _parts(decisions: np.ndarray | None, judged: EvaluationRows) -> np.ndarray |
     """
     if decisions is None or np.isnan(decisions).any():
         return None
+    # Rows with decisions that are equal but for rounding are ties.
     deviations = decisions.std(axis=0)
     units = np.where(deviations > 0.0, deviations, 1.0)
     rounded = np.round(decisions / units, DIGITS)
@@ -178,7 +209,8 @@ def scaled_by_folds(
     BinaryProblems
         The problems.
     """
-    # Chance effects are larger among few rows, and so are radius and ridge.
+    # Chance effects, and with them the radius, are proportional to 1/√n, and the ridge
+    # to the square: those for all rows are too small for the rows that are judged.
     more = math.sqrt(judged.total / float(judged.counts.sum()))
     more_radius, more_l2 = shares_of_both(more, may_shrink)
     radius = problems.radius * more_radius
@@ -196,9 +228,18 @@ def scaled_by_folds(
 
 
 def shares_of_both(share: float, may_shrink: tuple[bool, bool]) -> tuple[float, float]:
-    """Return by what radius and ridge are multiplied: the ridge by the square."""
-    radius, l2 = may_shrink
-    return share if radius else 1.0, share**2 if l2 else 1.0
+    """Return by what radius and ridge are multiplied, 1 if they may not shrink.
+
+    The ridge is multiplied by the square: s times the radius with s² times the ridge is
+    the same as features that are divided by s.
+    """
+    radius = 1.0
+    l2 = 1.0
+    if may_shrink[0]:
+        radius = share
+    if may_shrink[1]:
+        l2 = share**2
+    return radius, l2
 
 
 def rows_to_judge(
@@ -228,17 +269,19 @@ def rows_to_judge(
         total = float(counts.sum())
         if first.kept is not None:
             counts = counts[first.kept]
-    if total < MIN_ROWS:
+    if total < MIN_SAMPLE:
         return None
     if problems.moved is None:
         rows = first.rows
     else:
         rows = problems.moved[0].problem.rows
+    # The number of rows with which problems in folds are small: these are solved
+    # quickly. Few rows span few directions, whatever their features.
     is_wide = rows.shape[1] > MAX_FEATURES
     if is_wide:
         size = MAX_FEATURES
     else:
-        size = min(MAX_ROWS, int(MAX_ENTRIES * n / max(rows.stored, 1)))
+        size = min(MAX_SAMPLE, int(MAX_ENTRIES * n / max(rows.stored, 1)))
     drawn = np.arange(n)
     if n > size:
         drawn = draw_rows(first, size)
@@ -253,11 +296,13 @@ def rows_to_judge(
 
     given = [of_drawn(problem) for problem in problems.given]
     moved = []
-    for index in range(len(given)):  # a copy for each class, in turn
+    for index in range(len(given)):
+        # The rows relative to the centre of this class, copied for one class at a time
         problem = of_drawn(problems.centred(index).problem)
-        if is_wide:  # few rows span few directions
+        if is_wide:
             problem = in_span_of_rows(Unchanged(problem)).problem
         moved.append(problem)
+    # Too large for quick solutions
     if not is_small(moved[0]):
         return None
     return EvaluationRows.of(given, moved, counts[drawn], total)

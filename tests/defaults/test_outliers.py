@@ -80,7 +80,7 @@ def test_the_ball_shrinks_as_the_spread_does_without_them(monkeypatch):
     cell = X.copy()
     row[5] += 1e4
     cell[5, 0] += 1e4
-    monkeypatch.setattr(evidence, "MIN_ROWS", np.inf)
+    monkeypatch.setattr(evidence, "MIN_SAMPLE", np.inf)
     shares = [far_columns(one)[3] for one in (row, cell)]
     assert shares[0] < 0.01 < 0.2 < shares[1], "one column of six does not decide"
     shrunk = [WassersteinSVC().fit(one, y) for one in (row, cell)]

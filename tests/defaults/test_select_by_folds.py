@@ -26,7 +26,7 @@ def uneven():
 
 def in_full(monkeypatch, *data, **options):
     with monkeypatch.context() as patched:
-        patched.setattr(evidence, "MIN_ROWS", np.inf)
+        patched.setattr(evidence, "MIN_SAMPLE", np.inf)
         return WassersteinSVC(**options).fit(*data)
 
 
@@ -76,7 +76,7 @@ def test_order_copies_and_few_rows(uneven, monkeypatch):
 
 
 def test_many_rows_are_judged_by_some(uneven, monkeypatch):
-    monkeypatch.setattr(evidence, "MAX_ROWS", 1000)
+    monkeypatch.setattr(evidence, "MAX_SAMPLE", 1000)
     X, y = uneven
     radius = WassersteinSVC().fit(X, y).radius_
     full = in_full(monkeypatch, X, y).radius_

@@ -77,7 +77,7 @@ def test_evidence_is_that_of_a_sample(n_classes, monkeypatch):
     y = y if n_classes == 2 else np.where(X[:, -1] > 1.0, 2, y)
     here = WassersteinSVC().fit(X, y)
     there = WassersteinSVC().fit(*on_cluster(X, y))
-    monkeypatch.setattr("drsvm.defaults.fit_data.MIN_ROWS", np.inf)
+    monkeypatch.setattr("drsvm.defaults.fit_data.MIN_SAMPLE", np.inf)
     assert there.radius_ == pytest.approx(here.radius_, rel=1e-6)
     assert there.radius_ < 0.5 * WassersteinSVC().fit(*on_cluster(X, y)).radius_
 

@@ -205,7 +205,7 @@ def test_frames_have_names_prices_and_costs_of_flips(moons):
 
 @pytest.mark.thorough
 def test_of_many_rows_a_sample_chooses(moons, monkeypatch):
-    monkeypatch.setattr("drsvm.defaults.kernel_problems.MAX_ROWS", 75)
+    monkeypatch.setattr("drsvm.defaults.kernel_problems.MAX_SAMPLE", 75)
     samples = []
     posed = kernel_problems.problems_in_feature_space
 
