@@ -80,8 +80,7 @@ def _constant_classifiers(
 ) -> Iterator[PrimalPoint]:
     """Yield w = 0 with the intercepts that may be optimal.
 
-    The hinge losses of a constant have kinks at −1, 0 and 1, so one of these is an
-    optimal free intercept; one with a cost may be anywhere.
+    One of −1, 0 and 1 is an optimal free intercept; one with a cost may be elsewhere.
     """
     zeros = np.zeros_like(point.weights)
     for intercept in (0.0, float(np.sign(point.intercept)), point.intercept):

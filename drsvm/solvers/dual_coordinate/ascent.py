@@ -1,25 +1,34 @@
 """Dual coordinate ascent: epochs that improve the multipliers of one row at a time.
 
-Around a centre, which moves to the current point after every epoch, the problem has
-three additional terms: squared changes of w, λ (λ₀ in the centre) and b, times one half
-of these factors (see the compiled epochs). They make its dual smooth, and vanish in the
-limit:
+The dual of the problem is not smooth: single multipliers cannot always improve it where
+all of them together could. An epoch therefore works on the dual of another problem,
+whose objective has three more terms around a centre (w̄, λ₀, b̄), the point at which the
+last epoch ended:
 
-    θ        q = 2: negligible if the ridge c + e/λ₀ is large enough. If flips use up
-             the budget (e = ε − Σκβ = 0), and for q = 1 and ∞, it is the only ridge
-             besides c
-    1/τ      q = 2: 1/τ = e/λ₀ + the curvature of the dual due to flips. Without flips,
-             w = u λ₀/e: the classifier of an SVM with the ridge coefficient ρ = e/λ₀
-             that the optimality conditions require
-    1/f      with a free intercept, the multipliers satisfy an equality constraint; b is
-             its multiplier. With a cost, b = a₀ w₀ and w₀ is one more weight, but it
-             has this factor instead of θ, because all rows contribute to it
+    (θ/2) ‖w − w̄‖² + (1/2τ) (λ − λ₀)² + (1/2f) (b − b̄)²
+
+With them, the classifier is a smooth function of the multipliers (see the compiled
+epochs); as the centre comes to rest, they vanish. The factors are
+
+    θ        `proximity`. q = 2: negligible if the ridge c + e/λ₀ is large enough. If
+             flips use up the budget (e = ε − Σκβ = 0), and for q = 1 and ∞, it is the
+             only ridge besides c
+    1/τ      `stiffness`. q = 2: 1/τ = e/λ₀ + the curvature of the dual due to flips.
+             Without flips, w = u λ₀/e, where u = v + θw̄: the classifier of an SVM with
+             the ridge coefficient e/λ₀ that the optimality conditions require
+    1/f      f is `freedom`. With a free intercept, the multipliers satisfy an equality
+             constraint; b is its multiplier. With a cost, b = a₀ w₀ and w₀ is one more
+             weight, but it has the factor θ₀ = a₀²/f (`damping`) instead of θ, because
+             all rows contribute to it
 
 References
 ----------
-C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi, S. Sundararajan, A Dual Coordinate
-Descent Method for Large-scale Linear SVM, ICML 2008: one row at a time, in random
-order, and shrinking.
+.. [1] C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi and S. Sundararajan, "A dual
+   coordinate descent method for large-scale linear SVM", ICML 2008: one row at a time,
+   in random order, and shrinking.
+.. [2] R. T. Rockafellar, "Augmented Lagrangians and applications of the proximal point
+   algorithm in convex programming", Mathematics of Operations Research 1(2), 97-116,
+   1976: terms around a centre that follows the solution.
 """
 
 import math
@@ -44,44 +53,63 @@ from drsvm.solvers.paper.incremental.epochs import UNLIMITED, Samples
 from drsvm.solvers.reformulation.costs_as_columns import CostsAsColumns
 from drsvm.utils.parallel import elementwise
 
-# θ is at least this share of the ridge, and the sum of both at least this many times
-# the change due to a typical multiplier.
+# The factors of the terms around the centre. The number of epochs depends on them, the
+# optimum does not.
+#
+# θ is at least MIN_PROXIMITY times the ridge. A typical multiplier, Σ(α + β)/n, changes
+# the margin of its own row by ‖x‖² times itself over the ridge and θ: by no more than
+# 1 / TYPICAL_CHANGE.
 MIN_PROXIMITY = 0.01
 TYPICAL_CHANGE = 3.0
-# Shares of the curvature estimates that enter 1/τ
+# The share of the curvature due to flips that enters 1/τ, and the least 1/τ as a share
+# of ε/λ₀
 FLIP_STIFFNESS = 0.3
 MIN_STIFFNESS = 0.5
 # f in units of what a row's own features contribute to its margin, and its minimum
 FREEDOM = 0.1
 MIN_FREEDOM = 1.0
-# Rows farther from a kink, in units of the largest violation of the previous epoch, are
-# skipped. Every WHOLE epochs all rows are visited.
+# Smallest λ₀ that is divided by
+MIN_LAM = 1e-6
+
+# Rows whose losses are farther from a kink than FIRM times the largest violation of the
+# previous epoch are skipped (shrinking). Every WHOLE epochs all rows are visited.
 FIRM = 1.0
 WHOLE = 4
-# The first λ is chosen from these, in units of typical rows, with the losses of a
-# sample of this size.
+# The first λ is one of these, in units of 1 / typical norm of a row: the best one on a
+# sample of SOME_ROWS rows.
 SOME_ROWS = 1000
 FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)
 
 
 class EpochStart(NamedTuple):
-    """Where an epoch starts; the epoch changes u and the sums (see `Multipliers`)."""
+    """Where an epoch starts; the epoch changes u and the sums in place."""
 
     u: np.ndarray
+    """v + θ times the weights of the centre."""
     sums: np.ndarray
-    terms: Any  # Norm2Terms or SeparableTerms
-    proximity: float  # θ
+    """Two scalars: Σκβ for q = 2, otherwise λ, and the u₀ of the intercept."""
+    terms: Any
+    """Norm2Terms or SeparableTerms: the factors around the centre."""
+    proximity: float
+    """θ."""
 
 
 def compiled_epoch(terms: Norm2Terms | SeparableTerms, samples: Samples) -> Callable:
-    """Return the compiled epoch for the terms of a norm."""
+    """Return the compiled epoch for the terms of a norm, with the memory it needs.
+
+    That is the squared norm of every row for q = 2, otherwise room for one row.
+    """
     if isinstance(terms, Norm2Terms):
         return partial(ascent_epoch, samples.row_squares)
     return partial(ascent_epoch, room_for_row(samples.rows))
 
 
 def first_price(problem: Problem, sample: Problem) -> float:
-    """Return the best λ for weights along a first proximal step, on a sample."""
+    """Return a first λ: that of the best classifier along one direction.
+
+    The direction is that of a first proximal step, the gradient at w = 0 less what the
+    norm takes of it. Losses are those of a sample of the rows.
+    """
     if problem.radius == 0.0:
         return UNLIMITED
     mean, _ = gradient_of_classes(problem, 1.0, 1.0)
@@ -97,9 +125,21 @@ def first_price(problem: Problem, sample: Problem) -> float:
 
 
 def losses_along(problem: Problem, scales: np.ndarray, classifiers) -> np.ndarray:
-    """Return the expected losses of multiples of classifiers (w, b, λ).
+    """Return the expected losses of multiples of classifiers.
 
-    There is a line for each classifier.
+    Parameters
+    ----------
+    problem : Problem
+        The problem, which may be a shard of another one.
+    scales : array of shape (k,)
+        The factors.
+    classifiers : sequence of (w, b, λ)
+        The classifiers; a factor applies to all three.
+
+    Returns
+    -------
+    array of shape (number of classifiers, k)
+        The losses, without the terms of radius and ridge.
     """
     weights = problem.sample_weight
     costs = problem.flip_cost
@@ -114,7 +154,11 @@ def losses_along(problem: Problem, scales: np.ndarray, classifiers) -> np.ndarra
 
 
 class Ascent(ABC):
-    """The current multipliers, their classifier, and epochs that improve them."""
+    """The current multipliers, their classifier, and epochs that improve them.
+
+    Subclasses for the norms (`ascent_by_norm.py`) choose the factors of the terms
+    around the centre before an epoch, and compute the classifier after it.
+    """
 
     def __init__(
         self,
@@ -141,10 +185,14 @@ class Ascent(ABC):
         # The first `active` rows of `order` are visited.
         self.order = np.arange(n)
         self.active = n
+        # Rows farther than this from a kink are skipped.
         self.firm = math.inf
+        # The number of epochs, and an estimate of the gap after the last one
         self.count = 0
-        self.estimate = math.inf  # of the gap
-        self.near = 0.0  # Σ πκ² of the rows near the kink at which they are flipped
+        self.estimate = math.inf
+        # Σ πκ² of the rows near the kink at which they are flipped
+        self.near = 0.0
+        # Those of each row at its last visit
         self.margins = np.zeros(n)
         self.hinge = np.zeros(n)
         self.flip = np.zeros(n)
@@ -153,7 +201,7 @@ class Ascent(ABC):
         self.imbalance = 0.0
         self.w = np.zeros(d)
         self.b = 0.0
-        # w = 0 says nothing about the final length of the weights.
+        # A start at w = 0 says nothing about the final length of the weights.
         if start is None or not start.weights.any():
             chosen = np.sort(self.rng.permutation(n)[:SOME_ROWS])
             self.lam = first_price(problem, problem.subset(chosen))
@@ -161,6 +209,7 @@ class Ascent(ABC):
             self._start_from(self.columns.to_inner(start))
 
     def _start_from(self, start: Candidate) -> None:
+        """Take the classifier of a start, and its multipliers, if any, clipped."""
         problem = self.problem
         self.w = np.array(start.weights)
         self.b = start.intercept
@@ -211,14 +260,17 @@ class Ascent(ABC):
 
     @abstractmethod
     def _epoch_start(self) -> EpochStart:
-        """Return where an epoch starts."""
+        """Choose the factors around the centre, and return where the epoch starts."""
 
     @abstractmethod
     def _finish_epoch(self, start: EpochStart, answer) -> None:
-        """Set the sums and the classifier after an epoch, which changes its start."""
+        """Set v and the classifier after an epoch.
+
+        The epoch has changed its start; `answer` is (scale, λ, b) for q = 2.
+        """
 
     def _plus_centre(self, vector, proximity: float) -> np.ndarray:
-        """Return u = v + θw or, with −θ, v = u − θw."""
+        """Return u = v + θw̄ or, with −θ, v = u − θw̄; w is still the centre."""
         w = self.w
         return elementwise(len(w), lambda part: vector[part] + proximity * w[part])
 
@@ -229,6 +281,7 @@ class Ascent(ABC):
 
     @property
     def any_flips(self) -> bool:
+        """Whether any β is positive."""
         return bool(self.flip.any())
 
     @property
@@ -237,13 +290,16 @@ class Ascent(ABC):
         return float(self.hinge.sum() + self.flip.sum())
 
     def _proximity(self, ridge: float, mass: float) -> float:
-        """Return θ."""
+        """Return θ, for the ridge without it and Σ (α + β)."""
         typical = TYPICAL_CHANGE * self.square * mass / self.problem.n_rows
         return max(MIN_PROXIMITY * ridge, typical - ridge, 1e-12)
 
     def _intercept(self, ridge: float) -> tuple[Intercept, float]:
-        """Return the terms of the intercept, and u₀ at the start of an epoch."""
-        # None lets the compiler remove the code of the other kind.
+        """Return the terms of the intercept, and u₀ at the start of an epoch.
+
+        u₀ = a₀ Σ (α − β) y + θ₀ b̄/a₀ is for the intercept what u is for the weights.
+        """
+        # None, not False: the compiler removes the code of the other kind by type.
         has_cost = True if self.problem.prices_intercept else None
         if self.unit == 0.0:
             return Intercept(0.0, 1.0, 0.0, has_cost), 0.0
@@ -253,49 +309,58 @@ class Ascent(ABC):
         return Intercept(self.unit, damping, 1.0 / damping, has_cost), u0
 
     def _settle_intercept(self, intercept: Intercept, u0: float, b: float) -> None:
-        """Set b, and Σ (α − β) y from u₀, after an epoch."""
+        """Set Σ (α − β) y from u₀, and then b, after an epoch."""
         if self.unit > 0.0:
             self.imbalance = (u0 - intercept.damping * self.b / self.unit) / self.unit
             self.b = b
 
     def _stiffness(self, natural: float) -> float:
-        """Return 1/τ."""
+        """Return 1/τ, given its part that is not due to flips."""
         if self.lam >= UNLIMITED:
+            # λ plays no role.
             return 1.0
-        # The density of rows along the axis on which κλ moves the kink
+        # The second derivative of the losses in λ is the density of rows at the kink,
+        # with weights πκ²: `near` is their sum within NEAR on both sides of it.
         stiffness = natural + FLIP_STIFFNESS * self.near / (2.0 * NEAR)
-        lowest = MIN_STIFFNESS * self.problem.radius / max(self.lam, 1e-6)
+        lowest = MIN_STIFFNESS * self.problem.radius / max(self.lam, MIN_LAM)
         return max(stiffness, lowest, 1e-12)
 
     def _estimated_gap(self, gap: float) -> float:
         """Return the gap as if no row had changed since it was visited.
 
-        It is the sum of the rows' own gaps, of λe − v·w and the ridge, which would
-        vanish at the optimum, and of what the repair of the multipliers costs.
+        `gap` is the sum of the rows' own gaps. To it come λe − v·w + (c/2) ‖w‖² and the
+        distance term of the dual, which together vanish at the optimum, and what the
+        repair of the multipliers costs: scaling and, for a free intercept, balancing.
         """
         problem = self.problem
         flipped_cost = self.flipped_cost
         dual_norm = problem.norm.dual
+
+        # 1. The norm and the ridge of the primal objective
         left = max(problem.radius - flipped_cost, 0.0)
         norm_part = self._own_lam * left - float(self.v @ self.w)
         if problem.l2 > 0.0:
             norm_part += 0.5 * problem.l2 * euclidean(self.w) ** 2
-        # With a cost, the imbalance uses up budget; otherwise it has to be repaired.
-        fixed = 0.0
+
+        # 2. The intercept. With a cost, the imbalance uses up budget; otherwise it has
+        # to be repaired.
+        v0_cost = 0.0
         unbalanced = abs(self.imbalance)
         if problem.prices_intercept:
             norm_part -= self.imbalance * self.b
-            fixed = problem.intercept_cost * abs(self.imbalance)
+            v0_cost = problem.intercept_cost * abs(self.imbalance)
             unbalanced = 0.0
+
+        # 3. The distance term of the dual, and what of the radius its constraint needs
         if problem.l2 > 0.0:
             budget = left
-            if fixed > 0.0:
-                budget, _, _ = dual_norm.remainder(left, min(fixed, left))
+            if v0_cost > 0.0:
+                budget, _, _ = dual_norm.remainder(left, min(v0_cost, left))
             outside = self.v - dual_norm.project_ball(self.v, budget)
             norm_part += euclidean(outside) ** 2 / (2.0 * problem.l2)
-            needed = flipped_cost + fixed
+            needed = flipped_cost + v0_cost
         else:
-            vector = np.append(self.v, fixed) if fixed > 0.0 else self.v
+            vector = np.append(self.v, v0_cost) if v0_cost > 0.0 else self.v
             needed = flipped_cost + dual_norm.value(vector)
         repair = 0.0
         if needed > 0.0:
@@ -310,4 +375,5 @@ class Ascent(ABC):
         return self.lam
 
     def candidate(self) -> Candidate:
+        """Return the classifier and the multipliers, in the units of the user."""
         return self.columns.to_outer(Candidate(self.w, self.b, self.hinge, self.flip))

@@ -1,4 +1,10 @@
-"""What depends on the norm: where an epoch starts, and the classifier after it."""
+"""What depends on the norm: where an epoch starts, and the classifier after it.
+
+For q = 2, λ and the length of w follow from two sums, which every visit of a row keeps
+up to date. For q = 1 and ∞, w is a function of u entry by entry, given one limit; the
+limit is fixed in an epoch and found again after it, as a root of a piecewise linear
+equation. `ascent` defines the terms around the centre.
+"""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -9,13 +15,15 @@ from drsvm.compiled.dual_ascent_norm2 import Norm2Terms
 from drsvm.compiled.dual_ascent_separable import SeparableTerms
 from drsvm.problem.norms import L1, L2, LInf, Norm
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.dual_coordinate.ascent import Ascent, EpochStart
+from drsvm.solvers.dual_coordinate.ascent import MIN_LAM, Ascent, EpochStart
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED
 from drsvm.utils.parallel import elementwise
 
-FIRST_MASS = 0.5  # assumed sum of the multipliers before there are any
+# The sum of the multipliers that is assumed before there are any
+FIRST_MASS = 0.5
 # For q = 1, the number of epochs without flips after which θ is half of its usual value
 FADING = 20.0
+# A bound on Newton's method, which needs far fewer steps
 MAX_NEWTON_STEPS = 50
 # Least share of the latest classifier in the average for q = ∞
 LEAST_SHARE = 0.05
@@ -26,10 +34,11 @@ class L2Ascent(Ascent):
 
     def _epoch_start(self) -> EpochStart:
         problem = self.problem
-        natural = 0.0  # the ridge e/λ₀ that the norm amounts to
+        # The ridge e/λ₀ that the norm amounts to
+        natural = 0.0
         if self.lam < UNLIMITED:
             left = max(problem.radius - self.flipped_cost, 0.0)
-            natural = left / max(self.lam, 1e-6)
+            natural = left / max(self.lam, MIN_LAM)
         proximity = self._proximity(problem.l2 + natural, self.mass)
         intercept, u0 = self._intercept(problem.l2 + natural + proximity)
         terms = Norm2Terms(
@@ -62,6 +71,7 @@ class SeparableAscent(Ascent):
     def _epoch_start(self) -> EpochStart:
         problem = self.problem
         mass = self.mass or FIRST_MASS
+        # Without flips the limit for q = 1 is the radius and does not move: θ may fade.
         if not self.inside and not self.any_flips:
             mass /= 1.0 + self.count / FADING
         proximity = self._proximity(problem.l2, mass)
@@ -86,11 +96,13 @@ class SeparableAscent(Ascent):
         terms = start.terms
         ridge = terms.ridge
         intercept = terms.intercept
+        # 1. The sums, and the limit that fits them
         self.v = self._plus_centre(u, -start.proximity)
         size = abs(u0) if intercept.priced else 0.0
         limit = self._new_limit(
             np.abs(u), ridge, size, intercept.damping, terms.stiffness
         )
+        # 2. The classifier
         self.w = elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
         if intercept.priced:
             weight = self._weights(u0, intercept.damping, limit)
@@ -104,7 +116,7 @@ class SeparableAscent(Ascent):
         if self.inside:
             self.lam = limit
         elif self.lam < UNLIMITED:
-            # q = 1: λ is free above the norm, unless flips hold it.
+            # q = 1: λ is free above the norm, and falls, unless flips hold it.
             lam = 0.5 * self.lam
             if self._flips_matter:
                 left = self.problem.radius - self.flipped_cost
@@ -113,6 +125,7 @@ class SeparableAscent(Ascent):
 
     @property
     def _flips_matter(self) -> bool:
+        """Whether rows are flipped, or near the kink at which they are."""
         return self.near > 0.0 or self.any_flips
 
     def _weights(self, u, ridge: float, limit: float):
@@ -133,9 +146,20 @@ class SeparableAscent(Ascent):
         damping: float,
         stiffness: float,
     ) -> float:
-        """Return the best limit of the weights after an epoch.
+        """Return the best limit of the weights after an epoch: h for q = 1, λ for ∞.
 
-        `sizes` are the |u_j|, and `size` is |u₀| of an intercept inside the norm.
+        Parameters
+        ----------
+        sizes : array of shape (d,)
+            The |u_j|.
+        ridge : float
+            r = c + θ.
+        size : float
+            |u₀| of an intercept with a cost, 0 for another one.
+        damping : float
+            θ₀.
+        stiffness : float
+            1/τ.
         """
 
 
@@ -148,7 +172,19 @@ def crossing(
 ) -> float:
     """Solve Σ (size_j − rate x)₊ + (s − r x)₊ = slope x + offset for x ≥ 0.
 
-    It is Newton's method, from a given x, with own = s, r and line = slope, offset.
+    The left-hand side falls and is piecewise linear, so Newton's method ends on the
+    piece of the solution.
+
+    Parameters
+    ----------
+    sizes, rate : array, float
+        The terms of the weights.
+    own : (s, r)
+        The term of the intercept.
+    line : (slope, offset)
+        The right-hand side, which rises.
+    x : float
+        Where to begin.
     """
     size, own_rate = own
     slope, offset = line
@@ -188,7 +224,7 @@ class L1Ascent(SeparableAscent):
 class LInfAscent(SeparableAscent):
     """q = ∞: the weights are the part inside ±λ.
 
-    Iterates may circle the optimum, so averages are offered in turn.
+    Iterates may circle the optimum, so every other candidate is an average of them.
     """
 
     inside = True
@@ -200,6 +236,7 @@ class LInfAscent(SeparableAscent):
         current = [self.w, np.array([self.b]), self.hinge, self.flip]
         if self.average is None:
             self.average = [part.copy() for part in current]
+        # The mean of all iterates, and later one that forgets
         share = max(LEAST_SHARE, 1.0 / self.count)
         for mean, part in zip(self.average, current, strict=True):
             mean += share * (part - mean)

@@ -16,11 +16,15 @@ from drsvm.solvers.dual_coordinate.ascent_by_norm import ASCENTS, L2Ascent
 from drsvm.solvers.fallback import Patience, Trend
 from drsvm.solvers.reformulation.costs_as_columns import AS_COLUMNS
 
-FIRST_RATIO = 0.5  # initial guess of gap / estimate
+# The ratio of proven to estimated gaps: the first guess, and its limits
+FIRST_RATIO = 0.5
+MIN_RATIO = 0.1
+MAX_RATIO = 100.0
 # Maximum number of epochs before the first certificate, and between later ones
 FIRST_PROOF = 16
 REGULAR_PROOF = 32
-PATIENCE = 500  # number of epochs from which the proven gaps must shrink
+# The number of epochs from which the proven gaps must shrink
+PATIENCE = 500
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,12 @@ class DualCoordinate(Solver):
 class StateWithEstimates(State):
     """A run whose ascent estimates the gap.
 
-    A certificate costs as much as an epoch, so it is due when it may succeed.
+    A certificate costs as much as an epoch, so it is due when it may succeed: when the
+    estimate, times the ratio that the last certificate has found, is small enough.
     """
 
-    ascent: Any  # counts its epochs, and has an estimate
+    ascent: Any
+    """What the epochs change: it has their `count` and an `estimate` of the gap."""
 
     def __init__(self, problem: Problem, limits: Limits, first_proof: int):
         self.problem = problem
@@ -99,12 +105,13 @@ class StateWithEstimates(State):
         epoch = self.ascent.count
         estimate = self.ascent.estimate
         if math.isfinite(estimate) and estimate > 0.0:
-            self.ratio = min(max(gap / estimate, 0.1), 100.0)
+            self.ratio = min(max(gap / estimate, MIN_RATIO), MAX_RATIO)
+        # Certificates are due after 16, 32, 64, 96, … epochs in any case.
         self.next_proof = epoch + min(epoch, REGULAR_PROOF)
 
 
 class DualCoordinateState(StateWithEstimates):
-    """One run."""
+    """One run: epochs, until a certificate succeeds or another solver is better."""
 
     def __init__(self, problem: Problem, limits: Limits, shrinking: bool = True):
         super().__init__(problem, limits, FIRST_PROOF)
@@ -115,6 +122,7 @@ class DualCoordinateState(StateWithEstimates):
         self.ascent = kind(problem, limits.start, limits.generator(), shrinking)
         self.trend = Trend(problem, limits.tol)
         self.patience = Patience(PATIENCE, limits)
+        # Weights that nothing limits may grow without end.
         no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
         self.gives_up = no_term_limits_the_weights and self.trend.can_take_over
 

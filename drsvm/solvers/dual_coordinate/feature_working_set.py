@@ -24,14 +24,17 @@ from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
 from drsvm.solvers.reformulation.costs_as_columns import AS_COLUMNS
 
-# With at most this many features, the first working set contains all of them.
+# With at most this many features, the first working set contains all of them. A set may
+# also grow by this many at a time, and have this many in any case.
 FEW = 100
-# The epochs end when the estimated gap is this small, or after this number of them, but
-# not within this multiple of the tolerance, which they then reach sooner than rounds.
+# The epochs end when the estimated gap is at most EXPLORED, or after MAX_EPOCHS. If it
+# is within WITHIN_REACH times the tolerance, they go on: they reach it before rounds of
+# the interior-point solver would.
 EXPLORED = 3e-3
 MAX_EPOCHS = 60
 WITHIN_REACH = 10.0
-HOT = 0.9  # features with |v_j| of at least this fraction of e form the first set
+# The first working set are the features with |v_j| of at least this share of e.
+HOT = 0.9
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class FeatureWorkingSetState(DelegatingState):
             self.rounds.working = self.epochs.features
             return self.rounds
         if self.current is self.rounds and self.rounds.too_many:
-            # There are no more working sets.
+            # No set is small enough from now on, so the epochs do not end again.
             self.epochs.features = None
             self.epochs.most_features = -1
             return self.epochs
@@ -119,7 +122,8 @@ class Exploration(DualCoordinateState):
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
         super().__init__(problem, limits)
-        self.features = None
+        self.features: np.ndarray | None = None
+        # Where epochs alone would give up, working sets are tried first.
         self.gives_up = False
         self.most_features = settings.most_features
         # If the interior-point solver can handle all features, more than half of them
@@ -131,8 +135,8 @@ class Exploration(DualCoordinateState):
     def step(self) -> None:
         super().step()
         ascent = self.ascent
-        near = WITHIN_REACH * self.limits.tol < ascent.estimate <= EXPLORED
-        if near or self.gives_up or ascent.count >= MAX_EPOCHS:
+        explored = WITHIN_REACH * self.limits.tol < ascent.estimate <= EXPLORED
+        if explored or self.gives_up or ascent.count >= MAX_EPOCHS:
             left = max(self.problem.radius - ascent.flipped_cost, 0.0)
             is_hot = (np.abs(ascent.v) >= HOT * left) | (ascent.w != 0.0)
             hot = np.flatnonzero(is_hot)
@@ -143,24 +147,30 @@ class Exploration(DualCoordinateState):
             self.gives_up = False
 
     def certificate_due(self) -> bool:
+        # The rounds start with the classifier that it proves.
         return self.features is not None or super().certificate_due()
 
 
 class Rounds(State):
-    """Interior-point runs on working sets.
+    """Interior-point runs on working sets: one round each.
 
     The first has the features `working`, and starts at `best`.
     """
 
     best: Candidate
+    """The classifier of the last round; before the first, that of the epochs."""
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
         self.problem = problem
         self.limits = limits
         self.most_features = max(FEW, settings.most_features)
         self.working = np.array([], dtype=int)
-        self.count = self.iterations = 0
-        self.too_many = self.interrupted = False
+        # The number of rounds, and of their iterations
+        self.count = 0
+        self.iterations = 0
+        # Whether the next working set is larger than allowed
+        self.too_many = False
+        self.interrupted = False
 
     def step(self) -> None:
         problem = self.problem
@@ -171,6 +181,7 @@ class Rounds(State):
         start = self.best.weights[features], self.best.intercept
         result = self._interior_point(features, start)
         if result.status is Status.STALLED:
+            # The interior point makes little progress from a point near the boundary.
             result = self._interior_point(features, None)
         self.count += 1
         self.iterations += result.n_iter
@@ -183,10 +194,12 @@ class Rounds(State):
         self._choose_features(features, hinge, flip)
 
     def _interior_point(self, features: np.ndarray, start) -> Result:
+        """Solve the problem restricted to some features."""
         problem = self.problem.on_features(features)
         return run(
             problem,
             InteriorPoint(),
+            # The other half is for features that violate the constraint a little.
             tol=0.5 * self.limits.tol,
             start=start,
             max_time=self.limits.time,
@@ -194,7 +207,10 @@ class Rounds(State):
         )
 
     def _choose_features(self, features, hinge, flip) -> None:
-        """Add features with |v_j| > e, those that exceed it most if there are many."""
+        """Add features with |v_j| > e, those that exceed it most if there are many.
+
+        The working set at most doubles, or grows by `FEW`.
+        """
         problem = self.problem
         v, _ = problem.weighted_sum(hinge - flip)
         size = np.abs(v)
