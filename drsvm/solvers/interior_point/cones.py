@@ -1,6 +1,6 @@
 """The constraints of a problem: the norm of entries of (w, b) with a cost, and signs.
 
-The mathematics is in `compiled/cones.py`.
+The mathematics is in `compiled/cones.py`; here it is called, with arrays made for it.
 """
 
 import math
@@ -18,6 +18,15 @@ class Cone:
 
     It also keeps their changes along a direction. For the second-order cone (q = 2),
     the scaling is that of Nesterov and Todd.
+
+    Parameters
+    ----------
+    constraints : Constraints
+        The constraints at a point, in the form of the compiled functions.
+    size : int
+        The size of (w, b).
+    outside : array of int
+        The features that neither the norm nor a ridge limits (see `Scaling`).
     """
 
     def __init__(
@@ -26,11 +35,11 @@ class Cone:
         self.constraints = constraints
         self.size = size
         self.outside = outside
-        # Σ multiplier · slack / μ
+        # Σ multiplier · slack / μ on the central path: 1 for the norm, 1 for all signs
         self.weight = float(constraints.has_norm) + float(constraints.n_signs > 0)
 
     def multipliers(self) -> tuple[np.ndarray, float]:
-        """Return z in (w, b) and z_λ."""
+        """Return the multipliers' part z of the optimality conditions, and z_λ."""
         z = np.empty(self.size)
         return z, compiled.multipliers(self.constraints, z)
 
@@ -40,7 +49,10 @@ class Cone:
         return float(values[compiled.SLACK] @ values[compiled.DUAL])
 
     def scaling(self) -> Scaling:
-        """Return the matrix at the current point, and store it."""
+        """Return the matrix that the cone adds to the Newton matrix at its point.
+
+        The methods below then work with this matrix.
+        """
         vectors = np.empty((3, self.size))
         square, vector_lam, coefficient = compiled.scaling(self.constraints, vectors)
         if not math.isfinite(square + coefficient):
@@ -55,7 +67,11 @@ class Cone:
         )
 
     def constant(self, target: float) -> tuple[np.ndarray, float]:
-        """Return the constant part of z + dz for a target and the correction."""
+        """Return the part of z + dz that does not depend on the direction.
+
+        It depends on the target of the products, and on the correction once there is
+        one.
+        """
         z = np.empty(self.size)
         return z, compiled.constant(self.constraints, target, z)
 
@@ -64,7 +80,7 @@ class Cone:
         compiled.set_direction(self.constraints, direction, dlam)
 
     def rates(self) -> tuple[float, float]:
-        """Return 1 / the longest step of slacks and of multipliers."""
+        """Return 1 / the longest step, for slacks and for multipliers."""
         return compiled.rates(self.constraints)
 
     def correct(self) -> None:
@@ -81,10 +97,25 @@ class Cone:
 
 
 def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
-    """Return the cone of a problem at (w, b) = point and λ = lam, for a given μ.
+    """Return the cone of a problem, centred at a point.
 
-    It is on the central path of μ. If the radius is 0, the norm costs nothing: only
-    signs are left, if there are any.
+    Parameters
+    ----------
+    problem : Problem
+        The problem. If its radius is 0, the norm costs nothing: only signs are left, if
+        there are any.
+    point : array
+        (w, b), or w without an intercept.
+    lam : float
+        λ, larger than the norm of the point.
+    mu : float
+        The μ of the central path: every multiplier is set to its share of μ, divided by
+        the slack.
+
+    Returns
+    -------
+    Cone
+        The cone.
     """
     # 1. The constraints of the norm
     kind = problem.norm.cone
@@ -117,7 +148,7 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
         slacks = np.append(slacks, of_signs)
         duals = np.append(duals, mu / (n_signs * of_signs))
 
-    # 3. Both in the form of the compiled functions
+    # 3. Both in the form of the compiled functions; `Constraints` describes the arrays.
     values = np.zeros((8, n_norm + n_signs))
     values[compiled.SHARE] = shares
     values[compiled.SLACK] = slacks

@@ -6,7 +6,11 @@ from pathlib import Path
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import EVERY_CAPABILITY, Limits, Solver, State
 from drsvm.solvers.interior_point.small import SmallState, is_small
-from drsvm.solvers.interior_point.state import InteriorPointState, StepSettings
+from drsvm.solvers.interior_point.state import (
+    STEP_FRACTION,
+    InteriorPointState,
+    StepSettings,
+)
 from drsvm.solvers.interior_point.working_set import WorkingSetRun, screening_pays
 from drsvm.solvers.selection import interior_point_fits
 
@@ -26,7 +30,8 @@ class InteriorPoint(Solver):
     Parameters
     ----------
     step_fraction : float
-        Fraction of the distance to the boundary that a step may cover.
+        Fraction of the distance to the boundary of the cone that a step may cover,
+        below 1.
     screening : bool
         Whether to iterate on a working set of rows where there are many: those far from
         every kink of their loss are left out, but not of the certificate. The rows of
@@ -63,7 +68,7 @@ class InteriorPoint(Solver):
     uses_sums_only = True
     polishes_quickly = True
 
-    step_fraction: float = 0.98
+    step_fraction: float = STEP_FRACTION
     screening: bool = True
     compiled_steps: bool = True
     state_folder: str | None = None
@@ -75,9 +80,9 @@ class InteriorPoint(Solver):
             )
 
     def unsupported_reason(self, problem: Problem) -> str | None:
-        """Reject rows on a cluster whose features are too many.
+        """Reject rows on a cluster that have too many features.
 
-        The matrix of an iteration must fit into memory.
+        The matrix of an iteration must fit into the memory of each machine.
         """
         if not problem.rows.is_sharded or interior_point_fits(problem):
             return super().unsupported_reason(problem)

@@ -28,10 +28,23 @@ from drsvm.utils.parallel import blas_threads_for, over, row_blocks
 def solve_system(
     system: Factorised, right, right_lam: float
 ) -> tuple[np.ndarray, float]:
-    """Return (dw, db) and dλ.
+    """Solve a Newton system.
 
     Conjugate gradients, preconditioned with the factorisation, remove the errors of
     regularisation and rounding.
+
+    Parameters
+    ----------
+    system : Factorised
+        The matrix and its factorisation.
+    right, right_lam : array, float
+        The right-hand side for (w, b), and for λ.
+
+    Returns
+    -------
+    array, float
+        (dw, db) and dλ. If rounding stops the convergence, those with the smallest
+        residual.
     """
     residual = np.asarray(np.append(right, right_lam), like=system.like)
     wanted = system.accurate * _size(residual)
@@ -41,9 +54,11 @@ def solve_system(
     best = solution
     smallest = np.inf
     for _ in range(system.most_refinements):
+        # 1. To the minimum along the step
         image = system.multiply(step)
         curvature = float(step @ image)
         if not curvature > 0.0:
+            # Rounding: the matrix is positive definite.
             break
         length = energy / curvature
         solution = solution + length * step
@@ -54,6 +69,7 @@ def solve_system(
             smallest = error
         if error <= wanted:
             break
+        # 2. The next step, conjugate to those before
         correction = system.apply_inverse(residual)
         new_energy = float(residual @ correction)
         step = correction + (new_energy / energy) * step
@@ -63,15 +79,16 @@ def solve_system(
 
 
 def _size(v) -> float:
+    """Return the largest absolute value, also of an array on a GPU."""
     return float(abs(v).max())
 
 
 def _factorise(matrix) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Cholesky factor of a matrix with a scaled diagonal, and the scale.
+    """Return the Cholesky factor of diag(scale) · matrix · diag(scale), and the scale.
 
-    The diagonal is scaled to 1. As little is added to it as the factorisation needs.
-    Only the upper triangle is used; for a C-ordered matrix it is the lower triangle of
-    LAPACK's transposed view.
+    Its diagonal is 1. As little is added to it as the factorisation needs. Only the
+    upper triangle is used; for a C-ordered matrix it is the lower triangle of LAPACK's
+    transposed view.
     """
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -118,7 +135,17 @@ class OrthogonalSystem(Factorised):
 
     Rows of very different sizes lose no digits to each other, as they do in the sum. A
     sample has the rows √(D₁D₂/D) (2z, −κ), √(D₁D₃/D) (z, 0) and √(D₂D₃/D) (z, −κ),
-    where D = ΣD_k and z = y (x, 1).
+    where D_k is the ratio of multiplier and slack of its k-th constraint, D = ΣD_k and
+    z = y (x, 1).
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    state : array of shape (6, n)
+        α, β, γ, g₁, g₂ and g₃ of all rows (`Engine.of_rows`).
+    cone, ridge : Scaling, array
+        What the norm and the ridge add to the matrix.
     """
 
     most_refinements = 5
@@ -127,10 +154,11 @@ class OrthogonalSystem(Factorised):
         roots = _roots_of_cone(cone, ridge)
         factor = np.vstack((_roots_of_samples(problem, state, len(ridge)), roots))
         self.scale = 1.0 / np.maximum(np.linalg.norm(factor, axis=0), 1e-150)
-        # Tiny rows give flat directions a curvature without rounding noise.
+        # Rows of the size of rounding errors give flat directions a curvature.
         size = len(self.scale)
         factor = np.vstack((self.scale * factor, 1e-15 * np.eye(size)))
-        # An elimination of large rows spares small ones.
+        # With the largest rows first, and pivoting, Householder's elimination is
+        # accurate for every row (Cox and Higham, 1998).
         self.rows = factor[np.argsort(-np.abs(factor).max(axis=1))]
         if not np.isfinite(self.rows).all():
             raise linalg.LinAlgError("the Newton matrix has overflown")
@@ -154,7 +182,7 @@ class OrthogonalSystem(Factorised):
 
 
 def _roots_of_samples(problem: Problem, state, size: int) -> np.ndarray:
-    """Return the three rows of every sample in F; the size is that of (w, b)."""
+    """Return the three rows of every sample in F; `size` is that of (w, b)."""
     X = problem.X.toarray() if problem.is_sparse else problem.X
     ones = np.ones((len(X), size - X.shape[1]))
     rows = problem.signs[:, None] * np.hstack((X, ones))
@@ -169,7 +197,10 @@ def _roots_of_samples(problem: Problem, state, size: int) -> np.ndarray:
 
 
 def _roots_of_cone(cone: Scaling, ridge) -> np.ndarray:
-    """Return rows F with FᵀF = the part of the matrix that is not of the samples."""
+    """Return rows F with FᵀF = the part of the matrix that is not of the samples.
+
+    They are √(eigenvalue) times eigenvector, for a matrix scaled to the diagonal 1.
+    """
     zeros = np.zeros(len(ridge))
     no_gram = np.zeros((len(ridge), len(ridge)))
     no_samples = Curvature(no_gram, zeros, 0.0, zeros, 0.0, zeros)
@@ -184,15 +215,34 @@ def restored(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return α and β after the longest safe step along a direction.
 
-    The direction keeps all products to first order. Every change is a product of small
-    numbers, without cancellation, so a small dual residual can be removed exactly.
+    The direction keeps all products of slack and multiplier to first order: a relative
+    change of the slack is the opposite change of the multiplier. Every change is a
+    product of small numbers, without cancellation, so a small dual residual can be
+    removed exactly.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    state : array of shape (6, n)
+        α, β, γ, g₁, g₂ and g₃ of all rows (`Engine.of_rows`).
+    direction, lam : array, float
+        (dw, db) and dλ.
+
+    Returns
+    -------
+    arrays of shape (n,)
+        α and β.
     """
     d = problem.n_features
     kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
+    # 1. The changes of m_i, κ_i λ and s_i, which the other two determine
     one, two, three = state[:3] / state[3:]
     dm = problem.margins(direction[:d], float(direction[d:].sum()))
     kdl = kappa * lam
     ds = -((one - two) * dm + two * kdl) / (one + two + three)
+    # 2. Those of the slacks s − 1 + m, s − 1 − m + κλ and s, of which none may change
+    # by more than half
     relative = np.stack((ds + dm, flips * (ds - dm + kdl), ds)) / state[3:]
     step = min(1.0, 0.5 / max(float(np.abs(relative).max()), 1e-300))
     alpha, beta = state[:2] - step * (state[:2] * relative[:2])
@@ -202,10 +252,11 @@ def restored(
 class WideSystem(MatrixFree):
     """The Woodbury form, for n < d.
 
-    With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part
-    k·uuᵀ) k·u·(w, λ) form a border of at most three columns around A; A is inverted
-    through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½. Features that cannot shift have no D
-    without a ridge: their weights are in the border as well.
+    With H the curvatures of the samples and D the diagonal due to cone and ridge, the
+    block of w is A = diag(D) + XᵀHX. The unknowns b, λ and (for a cone with a rank-one
+    part k·uuᵀ) k·u·(w, λ) form a border of at most three columns around A; A is
+    inverted through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½. Features that cannot shift
+    have no D without a ridge: their weights are in the border as well.
     """
 
     most_refinements = 100
@@ -219,7 +270,9 @@ class WideSystem(MatrixFree):
         # of the other features.
         least = 1e-8 * rows.curvature_of_features(self.h)
         if diagonal.min() == diagonal.max():
-            least = least.mean()  # a constant diagonal stays constant
+            # A constant diagonal stays constant: `gram` is then formed once in a run.
+            least = least.mean()
+        # D^−½, and 0 for the weights in the border
         self.root = 1.0 / np.sqrt(np.maximum(diagonal, least))
         self.root[self.outside] = 0.0
         self.root_h = np.sqrt(self.h)
@@ -237,6 +290,7 @@ class WideSystem(MatrixFree):
         """
         d = self.d
         n = self.n
+        # 1. The columns of the border, in all rows of the matrix
         self.in_border = np.append(self.outside, np.arange(d, n + 1))
         columns = [self._column_of_weight(j) for j in self.outside]
         if n > d:
@@ -247,12 +301,14 @@ class WideSystem(MatrixFree):
             columns.append(self.rank_one)
         whole = np.stack(columns, axis=1)
 
-        # The border's own block; the rank-one part has the unknown k·uᵀ(w, λ).
+        # 2. The border's own block; the rank-one part has the unknown k·uᵀ(w, λ).
         corner = np.zeros((len(columns), len(columns)))
         corner[: len(self.in_border)] = whole[self.in_border]
         corner[:, : len(self.in_border)] = whole[self.in_border].T
         if self.rank_one is not None:
             corner[-1, -1] = -1.0 / self.coefficient
+
+        # 3. The complement: corner − borderᵀ A⁻¹ border
         self.border = whole[:d]
         inverses = [self._apply_inner(column) for column in self.border.T]
         self.inverse_border = np.stack(inverses, axis=1)

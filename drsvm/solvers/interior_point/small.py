@@ -1,7 +1,7 @@
 """Runs on few rows: several steps are one compiled call.
 
-Python would take ten times as long as the arithmetic. The point, the samples and the
-cone are those of any other run; only the steps are taken in
+Calls from Python would take several times as long as the arithmetic. The point, the
+samples and the cone are those of any other run; only the steps are taken in
 `compiled/small_interior_point.py`, in the sequence of `engines/engine.py`.
 """
 
@@ -38,12 +38,13 @@ from drsvm.solvers.interior_point.state import (
 )
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
-# With more rows, threads and working sets gain more; with more features, BLAS does.
+# Steps are compiled up to these sizes. With more rows, threads and working sets gain
+# more; with more features, BLAS does.
 MAX_ROWS = 15_000
 MAX_FEATURES = 400
 MAX_ENTRIES = 200_000
-# The number of steps in one call, if there are this many seconds left. Ctrl-C is
-# noticed in between.
+# The number of steps in one call, if at least TIME_FOR_MANY seconds are left, otherwise
+# 1. Ctrl-C is noticed in between.
 AT_ONCE = 10
 TIME_FOR_MANY = 1.0
 # Number of compiled steps, usually far fewer, after which a run starts again with more
@@ -52,7 +53,7 @@ MAX_STEPS = 100
 
 
 def is_small(problem: Problem) -> bool:
-    """Return True if the rows are in memory, and few enough for compiled steps."""
+    """Return True if the rows of a problem are in memory, and few enough."""
     return isinstance(problem.rows, MemoryRows) and are_few(problem.rows.X)
 
 
@@ -67,7 +68,8 @@ def are_few(X) -> bool:
 class CompiledRows:
     """The rows in the one form that the steps are compiled for, and memory for steps.
 
-    Each form would be compiled separately, which takes longer than most fits.
+    The form is float64, one number for each row, dense or with 32-bit indices: every
+    other form would be compiled separately, which takes longer than most fits.
     """
 
     def __init__(self, problem: Problem):
@@ -96,7 +98,7 @@ class CompiledRows:
             np.empty((n_tiles, 6, TILE)),
         )
 
-        # 2. Memory
+        # 2. Memory, in the shapes that `System` and `Work` describe
         n_transposed = 0 if rows.is_sparse else d
         self.buffers: Buffers = buffers_for(size, n_transposed, sparse=rows.is_sparse)
         self.system = System(
@@ -130,7 +132,11 @@ def _entries(
 
 
 class SmallState(InteriorPointState):
-    """An interior-point run whose steps are compiled."""
+    """An interior-point run whose steps are compiled.
+
+    If a run breaks down, it restarts with `compensated` steps, which are those of
+    `InteriorPointState`.
+    """
 
     small = True
     draws_rows = False
@@ -148,6 +154,7 @@ class SmallState(InteriorPointState):
 
     def restart(self, problem: Problem, start: Start | None) -> None:
         """Begin a run for another radius or ridge, in the same memory."""
+        # The cached property is computed again, if it is needed.
         vars(self).pop("engine", None)
         rows = self.rows
         if (problem.radius > 0.0) != (self.problem.radius > 0.0):
@@ -188,7 +195,7 @@ class SmallState(InteriorPointState):
         return weights_and_intercept(self.problem, self.point)
 
     def begin(self, point, lam: float, mu: float) -> None:
-        # Steps change the point, so it is a copy.
+        # Compiled steps change the point in place, so it is a copy.
         super().begin(np.array(point), lam, mu)
         rows = self.rows
         task = small_run.Task(
@@ -209,15 +216,15 @@ class SmallState(InteriorPointState):
         )
 
     def _center(self) -> None:
-        # The first compiled call does it.
+        # The first compiled call does it: a run is `fresh` before that.
         self.fresh = not self.compensated
         if self.compensated:
             super()._center()
 
     def step(self) -> None:
-        """Take steps until a certificate is due.
+        """Take steps until a certificate is due, at most `AT_ONCE`.
 
-        Only one if a callback follows them, or if time is short.
+        It is one step if a callback follows them, or if time is short.
         """
         if self.compensated:
             self.taken = 1
@@ -261,18 +268,19 @@ class SmallState(InteriorPointState):
         self.near_the_end = self._gap_may_be_small()
 
     def leverages(self) -> np.ndarray:
-        """Return (x, 1)ᵀ H⁻¹ (x, 1) of every row for the matrix H at the point.
+        """Return zᵀ H⁻¹ z of every row z = (x, 1, 0) for the matrix H at the point.
 
-        That is the end of the run. They are 0 if rounding makes H singular.
+        H is the Newton matrix in (w, b, λ). That is the end of the run. The leverages
+        are 0 if rounding makes H singular.
         """
         self._run(0, halt=True)
         if self.finished:
             return np.zeros(self.problem.n_rows)
         system = self.rows.system
         d = self.problem.n_features
-        # The inverse of the factor's transpose, in its upper triangle
+        # H = D⁻¹ L Lᵀ D⁻¹ with the factor L and the scale D: the root D L⁻ᵀ has
+        # root · rootᵀ = H⁻¹. LAPACK sees the transpose of the C-ordered factor.
         inverse, _ = lapack.dtrtri(system.factor.T)
-        # Root rootᵀ = H⁻¹
         root = np.ascontiguousarray(system.vectors[SCALE][:, None] * np.triu(inverse))
         images = self.problem.X @ root[:d]
         if self.problem.fit_intercept:
@@ -282,7 +290,8 @@ class SmallState(InteriorPointState):
     def curvatures(self) -> tuple[np.ndarray, np.ndarray]:
         """Return multipliers and curvatures of the hinge losses of all rows.
 
-        They are for labels that cannot be flipped.
+        They are for labels that cannot be flipped: with two constraints per row, the
+        curvature in the margin is D₁D₃ / (D₁ + D₃), D_k = multiplier / slack.
         """
         alpha, _, gamma, g1, _, g3 = self._of_rows()
         ratio = alpha / g1

@@ -1,4 +1,8 @@
-"""Starting points of the interior-point solver."""
+"""Starting points of the interior-point solver: (w, b), λ and μ.
+
+A point must be inside the cone, ‖w‖ < λ, and well inside: from near the boundary, steps
+are short.
+"""
 
 import math
 from collections.abc import Iterator
@@ -12,8 +16,13 @@ from drsvm.problem.risk import typical_flip_cost
 from drsvm.problem.row_sums import typical_row_norm
 from drsvm.solvers.base import Candidate
 
-# Minimum number of rows from which a starting point is computed
+# A starting point is computed on this number of rows, or on ROWS_PER_FEATURE times as
+# many as features, if there are at least WORTHWHILE times as many.
 SUBSET = 2000
+ROWS_PER_FEATURE = 10
+WORTHWHILE = 5
+# λ of a start is at least this many times the norm of its weights.
+MARGIN_OF_LAM = 1.1
 
 
 class Start(NamedTuple):
@@ -29,15 +38,17 @@ def weights_and_intercept(
 ) -> tuple[np.ndarray, float]:
     """Return the parts of (w, b); the weights are a view."""
     d = problem.n_features
+    # Without an intercept, the sum of nothing is 0.
     return point[:d], float(point[d:].sum())
 
 
 def cold_starts(problem: Problem) -> Iterator[Start]:
     """Yield the origin with values of λ in the units of the data, most promising first.
 
-    Margins of about 1 need weights of at least 1 / row norm, and if flips bind, λ is
-    near 2 / flip_cost; as the optimum is at most 1, λ is at most 1 / radius. The
-    geometric mean of these limits is a good guess.
+    Margins of about 1 need weights of at least 1 / row norm (three times that is
+    usual), and if flips bind, λ is near 2 / flip_cost (of which half is a lower limit);
+    as the optimum is at most 1, λ is at most 1 / radius. The geometric mean of these
+    limits is a good guess.
     """
     origin = np.zeros(problem.n_features + problem.fit_intercept)
     least = 3.0 / typical_row_cost(problem)
@@ -105,7 +116,8 @@ def start_beside(problem: Problem, known: PrimalPoint) -> Start | None:
     """
     weights = known.weights
     intercept = known.intercept
-    lam = max(known.radius_price, 1.1 * problem.norm_of(weights, intercept))
+    lam = max(known.radius_price, MARGIN_OF_LAM * problem.norm_of(weights, intercept))
+    # The objective of w = 0 is 1.
     if lam == 0.0 or not known.objective < 1.0:
         return None
     point = weights
@@ -113,7 +125,10 @@ def start_beside(problem: Problem, known: PrimalPoint) -> Start | None:
         point = np.append(weights, intercept)
     point = with_room_for_signs(problem, point, lam)
     norm = problem.norm_of(point[: problem.n_features], intercept)
-    return Start(point, max(lam, 1.1 * norm), 0.1 * max(known.objective, 0.1))
+    # A tenth of the objective, on whose scale μ is, and not much less: from a small μ a
+    # run cannot move far.
+    mu = 0.1 * max(known.objective, 0.1)
+    return Start(point, max(lam, MARGIN_OF_LAM * norm), mu)
 
 
 def rows_to_begin_with(problem: Problem) -> int | None:
@@ -121,5 +136,5 @@ def rows_to_begin_with(problem: Problem) -> int | None:
 
     None if there are too few rows to save time.
     """
-    size = max(SUBSET, 10 * problem.n_features)
-    return size if problem.n_rows >= 5 * size else None
+    size = max(SUBSET, ROWS_PER_FEATURE * problem.n_features)
+    return size if problem.n_rows >= WORTHWHILE * size else None

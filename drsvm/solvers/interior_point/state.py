@@ -49,17 +49,19 @@ from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 # A direction: (dw, db) and dλ
 Direction = tuple[np.ndarray, float]
 
-# A compensated run leaves behind at most this share of the weight. It is slow, so n·d²
-# is limited.
+# The fraction of the distance to the boundary that a step may cover
+STEP_FRACTION = 0.98
+# A compensated run, whose directions come from an orthogonal factorisation, leaves
+# behind at most this share of the weight. It is slow, so n·d² is limited.
 NEGLIGIBLE_MASS = 1e-7
 MAX_WORK = 3e7
 # A numerical breakdown: an invalid number or factorisation
 BREAKDOWNS = (ArithmeticError, LinAlgError)
 # Certificates are tried at gaps of this size even if the tolerance is smaller.
 FINEST_TOL = 1e-10
-# A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that
-# is at most this many tolerances; for small problems, where it costs little, when the
-# gap on the central path, of which it finds a quarter or more, is.
+# When a certificate is tried. It usually proves 55 to 90 % of the expected gap, so that
+# may be PROMISING times the tolerance. On few rows, where a certificate costs little,
+# the gap on the central path, of which it proves a quarter or more, may be CHEAP times.
 PROMISING = 1.5
 CHEAP = 2.0
 # If the last proof left a gap this many times that on the central path, there is a dual
@@ -68,14 +70,19 @@ RESIDUAL = 1e3
 # With a gap on the central path below DEEP, anything that does not shrink is due to
 # rounding: first the dual residual, which is then removed where rows are few, and after
 # this many certificates without improvement, the gap itself. A compensated run is more
-# patient.
+# patient. No improvement is a gap of more than IMPROVED times the last one.
 DEEP = 1e-5
 FUTILE_PROOFS = 3
 FUTILE_COMPENSATED_PROOFS = 12
+IMPROVED = 0.7
+# A residual that does not shrink: the expected gap is more than this share of the last
+STUCK = 0.5
 # If a run ends with a larger gap, more than rounding has gone wrong, and it restarts
-# from another point. Restarts of a small problem cost nothing, so there they follow any
-# gap above the tolerance.
+# from another point. Restarts on few rows cost nothing, so there they follow any gap
+# above the tolerance.
 LOST = 1e-6
+# A start on few rows ends at this μ: what is left is for the run on all rows.
+ROUGH_MU = 0.1
 # Early iterations divide the gap by more than late ones: about this power of the share
 # of the way is linear in time (0.9 to 1.9 in trials at 1e-6 and 1e-8 with up to a
 # million rows, more at looser tolerances).
@@ -86,7 +93,7 @@ SLOWER = 1.5
 class StepSettings:
     """What the steps of a run depend on; see `InteriorPoint`."""
 
-    step_fraction: float = 0.98
+    step_fraction: float = STEP_FRACTION
     state_folder: str | None = None
 
 
@@ -97,9 +104,9 @@ class InteriorPointState(State):
     """The problem on a few rows, if the start is from there."""
 
     compensated: bool = False
-    """Whether directions take no sums over the rows.
+    """Whether directions come from an orthogonal factorisation of the rows.
 
-    That takes longer and loses fewer digits.
+    It takes longer than sums over the rows, and loses fewer digits.
     """
 
     draws_rows: bool = True
@@ -150,19 +157,23 @@ class InteriorPointState(State):
         self.begin(*(start or next(self.cold_starts)))
 
     def _begin_from_few_rows(self) -> bool:
-        """Begin at a rough solution of a few rows; return whether that helps."""
+        """Begin at a rough solution of a few rows; return whether that helps.
+
+        If not, the caller begins elsewhere.
+        """
         size = rows_to_begin_with(self.problem)
         if size is None:
             return False
         self.drawn = draw_sample(self.problem, size)
         few = InteriorPointState(self.drawn, self.limits, settings=self.settings)
-        while few.mu > 0.1 and not few.finished:
+        while few.mu > ROUGH_MU and not few.finished:
             few.step()
         few.close()
         self.begin(few.point, few.lam, few.mu)
         objective = self.problem.radius * self.lam + self.engine.total_slack()
         # A few large rows that were not drawn may turn a good classifier into one that
-        # is worse than none.
+        # is worse than none, with an objective above 1. Centred slacks exceed the
+        # losses, by about 3μ in all.
         return objective - 3.0 * self.mu < 1.0
 
     def begin(self, point, lam: float, mu: float) -> None:
@@ -174,11 +185,15 @@ class InteriorPointState(State):
         # Σ of all complementarity targets, divided by μ
         self.total_weight = self.weight + self.cone.weight
         self._center()
+        # Σ multiplier · slack of the samples
         self.products = mu * self.weight
+        # The smallest proven gap, and how many certificates have not improved it
         self.last_gap = np.inf
         self.futile_proofs = 0
+        # See `step_rules`
         self.short_steps = 0
         self.leeway = 1.0
+        # For `share_done` and `certificate_due`
         self.first_gap = mu * self.total_weight
         self.expected_gap = np.inf
         self.near_the_end = False
@@ -188,6 +203,7 @@ class InteriorPointState(State):
         self.sums: DualSums | None = None
 
     def _center(self) -> None:
+        """Set slacks and multipliers of the samples to the central path of μ."""
         self.engine.center(self.point, self.lam, self.mu)
 
     # --- one iteration
@@ -204,6 +220,7 @@ class InteriorPointState(State):
             self.finished = True
 
     def _step(self) -> None:
+        """Take the six numbered steps of an iteration (see `Engine`)."""
         # 1. Equations
         samples = self._equations()
         system = self._system(samples)
@@ -239,9 +256,11 @@ class InteriorPointState(State):
         self.near_the_end = self._gap_may_be_small()
 
     def _equations(self) -> Curvature:
+        """Return the samples' part of the Newton equations at the point."""
         return self.samples or self.engine.curvature()[1]
 
     def _system(self, samples: Curvature) -> Factorised:
+        """Return the factorised Newton matrix."""
         cone = self.cone.scaling()
         if self.compensated:
             states = self.engine.states
@@ -253,7 +272,7 @@ class InteriorPointState(State):
     ) -> Direction:
         """Return the direction for the samples' part of the right-hand side.
 
-        The cone keeps it.
+        The cone keeps what it means for its slacks and multipliers.
         """
         norm, norm_lam = self.cone.constant(target)
         right = -samples - self.ridge * self.point - norm
@@ -291,6 +310,7 @@ class InteriorPointState(State):
     def _move(
         self, direction: Direction, steps: tuple[float, float], target: float
     ) -> None:
+        """Move along the direction: the samples, the cone, the point and λ."""
         primal, dual = steps
         self.samples = None
         self.sums = None
@@ -332,10 +352,11 @@ class InteriorPointState(State):
             return False
         last = self.expected_gap
         self.expected_gap = self._expected_gap()
-        residual_stays = self.central_gap <= DEEP and self.expected_gap > 0.5 * last
+        residual_stays = self.central_gap <= DEEP and self.expected_gap > STUCK * last
         return self.expected_gap <= self.promising * tol or residual_stays
 
     def _sums_of_multipliers(self) -> DualSums:
+        """Return the sums of the multipliers at the point."""
         return self.sums or self.engine.dual_sums()[1]
 
     def _expected_gap(self) -> float:
@@ -350,12 +371,16 @@ class InteriorPointState(State):
         v0 = float(masses[0] - masses[1])
         mass = float(masses.sum())
         flip_cost = float(flip_costs.sum())
+        # 1. The objective ε λ + Σ π s + (c/2) ‖w‖², where the definition of the slacks
+        # gives Σ π s = Σ multiplier · slack + Σ (α + β) − v·w − v₀ b − λ Σ κβ
         objective = self.products + mass - (float(v @ w) + v0 * b)
         objective += 0.5 * problem.l2 * float(w @ w)
         if problem.radius > 0:
             objective += self.lam * (problem.radius - flip_cost)
         elif problem.l2 == 0:
             return objective - mass
+
+        # 2. The best bound of the multipliers, balanced or not
         bound = -np.inf
         if not problem.fit_intercept or problem.prices_intercept:
             bound = best_dual_scaling(problem, mass, flip_cost, v, v0, w)[1]
@@ -370,6 +395,10 @@ class InteriorPointState(State):
         return objective - bound
 
     def candidate(self) -> Candidate:
+        """Return the point and its multipliers.
+
+        On few rows a dual residual that counts is removed from them.
+        """
         residual_counts = (
             self.compensated
             or self.futile_proofs > 0
@@ -382,12 +411,9 @@ class InteriorPointState(State):
         return Candidate(*weights_and_intercept(self.problem, self.point), alpha, beta)
 
     def on_certificate(self, gap: float) -> None:
-        """Record the proven gap.
-
-        If it no longer improves, finish or restart from the origin.
-        """
+        """Record the proven gap; if it no longer improves, finish or restart."""
         if self.near_the_end and self.central_gap <= DEEP:
-            if gap > 0.7 * self.last_gap:
+            if gap > IMPROVED * self.last_gap:
                 self.futile_proofs += 1
             else:
                 self.futile_proofs = 0
@@ -397,6 +423,7 @@ class InteriorPointState(State):
                 patience = FUTILE_PROOFS
             self.finished |= self.futile_proofs > patience
             self.last_gap = min(gap, self.last_gap)
+        # A run that has ended too early begins again.
         bearable = 0.0 if self.small else LOST
         if self.finished and gap > max(self.limits.accepted, bearable):
             self._restart()
@@ -441,6 +468,7 @@ class InteriorPointState(State):
         return solve_system(system, -residual, -residual_lam)
 
     def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return α and β of all rows."""
         return self.engine.multipliers()
 
     # --- the end

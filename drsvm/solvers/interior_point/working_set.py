@@ -1,15 +1,24 @@
 """A working set of rows: those far from every kink of their loss need no iterations.
 
-While the largest of 1 − m, 1 + m − κλ and 0 stays the same, the loss of a row is
-linear, with the multipliers α = π, β = π or none. With a set F of such rows and W of
-all others,
+The loss max(1 − m, 1 + m − κλ, 0) of a row has three linear **pieces**, with the
+multipliers α = π, β = π, or none. As long as a row stays on its piece, its loss is
+linear. With a set F of rows that are expected to stay, and W of all others, the working
+set,
 
-    minimise  (ε − Σ_F κβ) λ + Σ_F (α + β) − Σ_F (α − β) m + Σ_W π max(1 − m, 1 + m −
-    κλ, 0) + (c/2) ‖w‖²
+    minimise  (ε − Σ_F κβ) λ + Σ_F (α + β) − Σ_F (α − β) m
+              + Σ_W π max(1 − m, 1 + m − κλ, 0) + (c/2) ‖w‖²
 
 has the optimum of the whole problem if its solution leaves every row of F on its piece.
 The multipliers of F and W together are then optimal too, so that one certificate on all
 rows proves the result, and shows if a row has left.
+
+This is the safe screening of samples for SVMs without its safety: a rule that may err
+leaves out more rows, and the certificate tells if it did.
+
+References
+----------
+K. Ogawa, Y. Suzuki and I. Takeuchi, "Safe screening of non-support vectors in pathwise
+SVM computation", ICML 2013.
 """
 
 from typing import Any, NamedTuple
@@ -28,20 +37,22 @@ from drsvm.solvers.interior_point.starts import (
 from drsvm.solvers.interior_point.state import InteriorPointState, StepSettings
 from drsvm.utils.parallel import over_parts
 
-# With fewer rows than this, too many of them lie at a kink, and the others move too
+# With fewer rows per feature, too many of them lie at a kink, and the others move too
 # much.
 ROWS_PER_FEATURE = 50
-# The first μ, divided by the possible error of a margin: no row is decided that the
-# error leaves open.
+# The μ at which a run on a working set starts, as a share of the possible error of a
+# margin. Kinks are smoothed over a width of about μ, so the error decides which rows
+# are uncertain.
 START = 0.1
-# The ratio of assumed to measured errors, and the smallest error assumed of a margin
+# The ratio of assumed to measured errors, and the smallest error assumed of a margin,
+# on a scale where pieces are about 1 wide
 CAUTION = 1.5
 MIN_ERROR = 0.02
 # The number of rows on which errors of margins are measured
 SAMPLE = 4000
-# A run on all rows turns to a working set once this is no larger a share of the rows,
-# unless μ has fallen below LATE times the smallest one that a working set starts from:
-# the few iterations that are left cost less.
+# A run on all rows turns to a working set once this has at most the share SCREENED of
+# the rows, unless μ has fallen below LATE times the smallest one that a working set
+# starts from: the few iterations that are left cost less.
 SCREENED = 0.4
 LATE = 0.01
 # A working set with a larger share of the rows is not worth widening.
@@ -69,14 +80,14 @@ class Estimate(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """Rows whose piece is uncertain, and the multipliers of all others.
-
-    The multipliers of the uncertain rows are 0.
-    """
+    """Rows whose piece is uncertain, and the multipliers of all others."""
 
     uncertain: np.ndarray
+    """Indices of the working set W."""
     hinge_dual: np.ndarray
+    """α of all rows: π or 0, and 0 of the uncertain ones."""
     flip_dual: np.ndarray
+    """β of all rows: π or 0, and 0 of the uncertain ones."""
 
     @property
     def share(self) -> float:
@@ -103,7 +114,8 @@ class Pieces(NamedTuple):
 def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     """Return the piece of its loss that every row is on.
 
-    Rows are uncertain where the errors of the estimate leave it open.
+    Rows are uncertain where the errors of the estimate leave it open: where a margin
+    less than `margin_error` away, or a λ less than `lam_error` away, is on another one.
     """
     margins = problem.margins(*weights_and_intercept(problem, estimate.point))
     error = estimate.margin_error
@@ -117,9 +129,11 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     alpha = np.zeros(problem.n_rows, like=margins)
     beta = np.zeros(problem.n_rows, like=margins)
 
-    def split(part):
+    def split(part: slice) -> np.ndarray:
+        """Set the multipliers of a part of the rows, and return its uncertain ones."""
         m = margins[part]
         cost = costs if one_cost else costs[part]
+        # The pieces meet at m = 1, κλ/2 and κλ − 1, of which some exist for a given κλ.
         low = np.multiply(cost, low_lam)
         high = np.multiply(cost, high_lam)
         hinge = m <= np.minimum(1.0, 0.5 * low) - error
@@ -155,7 +169,8 @@ class WorkingSetState(InteriorPointState):
         super().__init__(problem, limits, start, settings, engine)
         self.step_seconds *= self.share
         self.most_lam = MOST_GROWTH_OF_LAM * start.lam
-        # Whether some rows may have left their pieces
+        # Whether the working set is solved but the whole problem is not: some rows may
+        # have left their pieces
         self.doubtful = False
         # A run that breaks down is not worth another start.
         self.cold_starts = iter(())
@@ -183,9 +198,9 @@ class WorkingSetState(InteriorPointState):
         self.doubtful |= self.near_the_end and gap > self.limits.tol
 
     def wider(self) -> tuple[Estimate, Pieces] | None:
-        """Return the current point with larger errors, and its pieces.
+        """Return a larger working set, from the current point with twice the errors.
 
-        None if no row has left its piece.
+        It includes the old one. None if no row has left its piece.
         """
         exact = Estimate(self.point, self.lam, 0.0, 0.0)
         left = self.pieces.left(pieces_at(self.problem, exact))
@@ -207,10 +222,15 @@ class WorkingSetState(InteriorPointState):
 class WorkingSetRun(DelegatingState):
     """A run on all rows until these are screened, then on a working set.
 
-    Back on all rows if that fails.
+    If that fails, on all rows again, from where they were screened.
 
     Screening: near the central path, margins are about linear in μ, so that the last
     step tells how much they will still change until μ = 0.
+
+    Parameters
+    ----------
+    first : InteriorPointState
+        A run on all rows, at its start.
     """
 
     current: InteriorPointState
@@ -225,10 +245,13 @@ class WorkingSetRun(DelegatingState):
             self.sample = problem
         else:
             self.sample = draw_sample(problem, SAMPLE)
+        # Where the rows were screened, and the point before the last step
         self.screened_at: Start | None = None
         self.last: Start | None = None
+        # Whether a working set may still take over. Without a radius nothing bounds λ.
         self.screens = problem.radius > 0
         self.widenings = 0
+        # The sum over the iterations of the share of the rows that took part
         self.row_iterations = 0.0
 
     @property
@@ -295,7 +318,9 @@ class WorkingSetRun(DelegatingState):
             return None
         if not LATE * START * MIN_ERROR < state.mu < last.mu:
             return None
-        # Margins may change with μ twice as fast as measured.
+
+        # 1. How far margins and λ will still move. Margins may change with μ twice as
+        # fast as measured.
         ahead = 2.0 * state.mu / (last.mu - state.mu)
         step = weights_and_intercept(state.problem, state.point - last.point)
         change = float(np.abs(self.sample.decision_values(*step)).max())
@@ -303,7 +328,8 @@ class WorkingSetRun(DelegatingState):
         lam_error = CAUTION * ahead * abs(state.lam - last.lam)
         estimate = Estimate(state.point, state.lam, margin_error, lam_error)
 
-        # The sample tells at little cost whether all rows are worth looking at.
+        # 2. The pieces. The sample tells at little cost whether all rows are worth
+        # looking at.
         sample = self.sample.replace(radius=state.problem.radius)
         if not pieces_at(sample, estimate).useful_for(sample, SCREENED):
             return None
@@ -315,6 +341,7 @@ class WorkingSetRun(DelegatingState):
 
     @property
     def finished(self) -> bool:
+        # A run on a working set that is finished is followed by one on all rows.
         return self.current.finished and not self.on_working_set
 
     def info(self) -> dict[str, Any]:
