@@ -12,7 +12,7 @@ from drsvm.estimators.clipped_scaler import ClippedScaler
 
 
 class ClippedCells(NamedTuple):
-    """Which cells are clipped."""
+    """Which cells are clipped: far from all others, or in the tails of their column."""
 
     far: dict[str, str]
     """Such as "2 cells above 131, up to 9,999", by column, the farthest first."""

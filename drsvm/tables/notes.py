@@ -1,4 +1,8 @@
-"""What was done with the columns of a table, in a few lines."""
+"""What was done with the columns of a table, in a few lines.
+
+A note is a sentence for the user. Functions return lists of them, which are empty if
+there is nothing to say.
+"""
 
 import re
 from collections.abc import Iterable
@@ -13,10 +17,11 @@ from drsvm.tables.kinds import Kind
 from drsvm.tables.values import Coded, coded, numbers_of
 from drsvm.utils.messages import Message, Parameter
 
-# The share of the labels, each class counting the same, that a column determines if it
-# betrays them.
+# A column that determines the label is leaky: perhaps it is known only afterwards. It
+# predicts at least this share of the labels, each class counting the same (the balanced
+# accuracy in training), and its levels have at least this many rows on average.
 LEAKY = 0.99
-TELLING = 10  # a column betrays the label only if a level has this many rows on average
+TELLING = 10
 MANY_NUMBERS = 50  # fewer numbers with a unit may well be categories, such as sizes
 MAX_LISTED = 8  # a line lists this many columns
 KEEP_ANYWAY = Message(
@@ -28,7 +33,14 @@ DROP_IDS = Message("if such a number is an id, {} it", Parameter("drop"))
 def line_about(what: str, columns: Iterable[str], remark: str = "") -> list[str]:
     """Return a note on columns, or none if there are no columns.
 
-    If the columns are a dict, the note has the details in it.
+    Parameters
+    ----------
+    what : str
+        What they have in common.
+    columns : names, or dict
+        Their names; in a dict, each with a detail.
+    remark : str or Message
+        What follows from it.
     """
     listed = list(columns)
     if isinstance(columns, dict):
@@ -45,7 +57,17 @@ def line_about(what: str, columns: Iterable[str], remark: str = "") -> list[str]
 
 
 def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]:
-    """Return notes on a new file: columns left out, encoded, converted and filled."""
+    """Return notes on a new file: columns left out, encoded, converted and filled.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns that are used, and those left out.
+    kinds : dict
+        What each column contains.
+    X : Table
+        The columns that are used.
+    """
     different = []
     for name, kind in kinds.items():
         if kind.all_different and not kind.left_out:
@@ -74,6 +96,7 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]
 
 def _are_numbers_with_a_unit(levels: list[str]) -> bool:
     """Return True if many texts are the same apart from a number."""
+    # Each level without its first number
     units = {re.sub(r"\d[\d.,]*", "", level, count=1) for level in levels}
     return len(levels) >= MANY_NUMBERS and len(units) == 1 and units != {""}
 
@@ -115,10 +138,8 @@ def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
 
 
 def what_was_clipped(cells: Any) -> list[str]:
-    """Return notes on `ClippedCells`, which count as the limit that they exceed.
-
-    Some are far from all others, some are in the tails.
-    """
+    """Return notes on `ClippedCells`, which count as the limit that they exceed."""
+    # (Importing their type would import scikit-learn.)
     remark = "they count as these limits, and may be errors"
     notes = line_about("clipped", cells.far, remark)
     n, columns = cells.in_tails
@@ -132,7 +153,20 @@ def what_was_clipped(cells: Any) -> list[str]:
 def leaky_columns(schema: Schema, X: Table, y: np.ndarray) -> list[str]:
     """Return the columns that determine nearly every label by themselves.
 
-    Perhaps they are known only afterwards.
+    Parameters
+    ----------
+    schema : Schema
+        The columns.
+    X : Table
+        The cells.
+    y : array of shape (n,)
+        The labels.
+
+    Returns
+    -------
+    list of str
+        Columns of categories each of which nearly always has the same label and, of two
+        classes, columns of numbers that a threshold splits nearly perfectly.
     """
     classes, labels = np.unique(y, return_inverse=True)
     counts = np.bincount(labels)
@@ -143,9 +177,11 @@ def leaky_columns(schema: Schema, X: Table, y: np.ndarray) -> list[str]:
         n_levels = len(np.unique(codes))
         if not len(classes) <= n_levels <= len(y) // TELLING:
             continue
-        # All classes count the same.
+        # The weight of the rows with each level and label; all classes weigh the same.
+        # The last level is that of empty cells, whose code is -1.
         pairs = np.zeros((codes.max() + 2, len(classes)))
         np.add.at(pairs, (codes, labels), 1.0 / (counts[labels] * len(classes)))
+        # The most frequent label of every level is predicted.
         if pairs.max(axis=1).sum() >= LEAKY:
             leaky.append(name)
     if len(classes) != 2 or counts.min() < TELLING:

@@ -44,7 +44,7 @@ Steps: TypeAlias = list[tuple[str, Any]]
 
 @dataclass(eq=False, repr=False)
 class TableReader(TransformerMixin, BaseEstimator):
-    """Reads the columns of a raw table: numbers as floats, categories as text.
+    """Read the columns of a raw table: numbers as floats, categories as text.
 
     A data frame may contain what the file contained: text such as "1,234", "yes" or
     "2024-05-31", words for missing values, further columns, in any order.
@@ -95,8 +95,10 @@ class TableReader(TransformerMixin, BaseEstimator):
         """
         styles = self.styles or {}
         missing = MISSING | frozenset(self.missing_values)
-        kind = object if self.text_columns else np.float64
-        cells = np.empty((X.shape[0], len(self.columns)), dtype=kind)
+        dtype = np.float64
+        if self.text_columns:
+            dtype = object
+        cells = np.empty((X.shape[0], len(self.columns)), dtype=dtype)
         for place, (name, column) in enumerate(self._columns_of(X).items()):
             style = styles.get(name, Style.PLAIN)
             if style == Style.CATEGORY:
@@ -127,6 +129,7 @@ class TableReader(TransformerMixin, BaseEstimator):
                 )
             return dict(zip(self.columns, X.T, strict=True))
         check_distinct(names)
+        # Names count without blanks around them, as those of files do.
         known = {str(name).strip(): name for name in names}
         absent = absent_columns(list(known), list(self.columns))
         if absent:
@@ -141,15 +144,33 @@ class TableReader(TransformerMixin, BaseEstimator):
 
 
 def preparation(schema: Schema, standardise: bool = True) -> Steps:
-    """Return unfitted steps of a pipeline from the table of a schema to features."""
+    """Return unfitted steps of a pipeline from the table of a schema to features.
+
+    Parameters
+    ----------
+    schema : Schema
+        The columns of the table, or the features of an svmlight file.
+    standardise : bool
+        Whether to clip and standardise numbers.
+
+    Returns
+    -------
+    list of pairs of a name and a transformer
+        First the `TableReader`, then a ColumnTransformer with the parts "numbers",
+        "flags" (truth values), "gaps" (a feature for being empty) and "categories". Of
+        a sparse file only a scaler, if any.
+    """
     if schema.kind == "sparse":
         # Its features are not centred, to stay sparse.
         return [("scaler", ClippedScaler())] if standardise else []
     categories = schema.of_style(Style.CATEGORY)
     flags = schema.of_style(Style.TRUTH)
-    numbers = [name for name in schema.columns if name not in {*categories, *flags}]
+    others = {*categories, *flags}
+    numbers = [name for name in schema.columns if name not in others]
     fill = SimpleImputer(strategy="median", keep_empty_features=True)
-    scale = make_pipeline(fill, ClippedScaler()) if standardise else fill
+    scale: TransformerMixin = fill
+    if standardise:
+        scale = make_pipeline(fill, ClippedScaler())
     encoder = OneHotEncoder(
         # A new level is rare; all zeros would be a row of no known kind.
         handle_unknown="infrequent_if_exist",
@@ -165,6 +186,7 @@ def preparation(schema: Schema, standardise: bool = True) -> Steps:
         ("categories", encoder, categories),
     ):
         if columns:
+            # By position, since the reader returns an array
             places = list(map(schema.columns.index, columns))
             transformers.append((name, step, places))
     joined = ColumnTransformer(transformers, sparse_threshold=float(schema.many_levels))
@@ -175,11 +197,11 @@ def preparation(schema: Schema, standardise: bool = True) -> Steps:
 
 
 class Feature(NamedTuple):
-    """A feature after the preparation: its name, and the column it comes from."""
+    """A feature after the preparation."""
 
     name: str
-    column: str
-    part: str
+    column: str  # of the table, from which it comes
+    part: str  # of the ColumnTransformer, which makes it
 
 
 def features_of(steps: Pipeline, schema: Schema) -> list[Feature] | None:
@@ -222,7 +244,7 @@ def part_of(preparation: ColumnTransformer, wanted: str) -> tuple[Any, list[int]
 
 
 def unseen_levels(model: Pipeline, schema: Schema, X: Table | Matrix) -> dict[str, int]:
-    """Return the number of cells with a level that the rows in training lack.
+    """Return the number of cells with a level that was not seen in training.
 
     There is an entry for each column that has any.
     """
@@ -243,7 +265,17 @@ def unseen_levels(model: Pipeline, schema: Schema, X: Table | Matrix) -> dict[st
 
 
 def cells_clipped(steps: Steps, schema: Schema, X: Table | Matrix) -> ClippedCells:
-    """Return which cells of a table a fitted preparation clips."""
+    """Return which cells of a table a fitted preparation clips.
+
+    Parameters
+    ----------
+    steps : list of pairs of a name and a transformer
+        The fitted steps that `preparation` returns; others may follow.
+    schema : Schema
+        The columns of the table.
+    X : Table or CSR array
+        The rows.
+    """
     none = ClippedCells({}, (0, 0))
     if not steps:
         return none

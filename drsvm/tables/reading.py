@@ -69,7 +69,21 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
 def read_table(
     file: TableFile, options: ReadOptions, notes: Iterable[str] = ()
 ) -> Dataset:
-    """Read features and labels from a table that has been opened."""
+    """Read features and labels from a table that has been opened.
+
+    Parameters
+    ----------
+    file : TableFile
+        The table.
+    options : ReadOptions
+        What is not to be detected.
+    notes : iterable of str
+        What is already known about the file, for the notes of the result.
+
+    Returns
+    -------
+    Dataset
+    """
     # 1. The columns that are used
     chosen = choose_columns(file.names, options)
     label = chosen.label
@@ -85,6 +99,7 @@ def read_table(
     # 2. What they contain
     labels = coded(table.column(label))
     kinds = kinds_of(table, chosen, options, file)
+    # Everything that needs a decision is in one error.
     problems = _problems(file, chosen, labels, kinds)
     if problems:
         raise invalid(file.path, *problems)
@@ -168,6 +183,7 @@ def read_like(
     if file is None:
         return read_svmlight(path, options, notes, schema)
 
+    # 1. The columns that are used
     names = file.names
     label = schema.label if schema.label in names else None
     if options.label is not None:
@@ -179,6 +195,7 @@ def read_like(
     further += filter(names.__contains__, schema.id)
     further += found_or_error(path, names, listed(names, options.keep), "keep")
 
+    # 2. Their cells, read as in training
     missing_values = (*schema.missing_values, *options.missing_values)
     missing = options.missing or schema.missing
     options = replace(options, missing_values=missing_values, missing=missing)
@@ -188,6 +205,8 @@ def read_like(
         wanted.append(label)
     table = file.read(wanted, label, empty)
     X = converted(file, table, schema, empty)
+
+    # 3. The rows that are used; the labels of some may be missing
     needed = None if options.unlabelled else label
     kept, dropped = kept_rows(file, table, needed, schema, options)
     X = taken(X, kept)
@@ -279,6 +298,7 @@ def _mentioned_in_vain(role: str, name: str, kind: Kind) -> list[Message]:
 def _schema(
     chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows: int
 ) -> Schema:
+    """Return what another file needs to be read in the same way."""
     columns = []
     styles = {}
     gaps = []
@@ -295,6 +315,8 @@ def _schema(
         n_levels += kind.levels
         if kind.style != Style.PLAIN:
             styles[name] = kind.style
+        # Empty categories are a level; an indicator of other empty cells is a feature
+        # if there are enough.
         is_frequent = kind.missing >= max(FREQUENT_GAPS * n_rows, 1)
         if is_frequent and kind.style != Style.CATEGORY:
             gaps.append(name)

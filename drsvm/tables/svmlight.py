@@ -18,9 +18,10 @@ from drsvm.tables.values import LARGEST, shown, whole_numbers
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.messages import Message, Parameter
 
+# Options that name columns, which these files do not have
 COLUMN_OPTIONS = ("label", "features", "drop", "id", "categorical", "numeric")
-# The last feature looks mistyped if only one row has it, its index is at least the
-# first of these numbers, and this many times the previous one.
+# The largest index looks mistyped if it occurs only once, is at least FAR, and at least
+# LONELY times the second largest.
 FAR = 1000
 LONELY = 10
 
@@ -30,7 +31,20 @@ def read_svmlight(
 ) -> Dataset:
     """Read an svmlight file: a new one, or one for a trained model.
 
-    The latter has the features that the model has.
+    Parameters
+    ----------
+    path : Path
+        The file.
+    options : ReadOptions
+        Of which `index_base` and `max_features` are used.
+    notes : list of str
+        What is already known about the file, for the notes of the result.
+    schema : Schema, optional
+        For a trained model: that of its training file, whose features the result has.
+
+    Returns
+    -------
+    Dataset
     """
     if schema is None and any(map(vars(options).get, COLUMN_OPTIONS)):
         what = "{}, {}, {}, {}, {} and {} do not apply to svmlight files: omit them."
@@ -70,9 +84,9 @@ def _first_features(X: Matrix, schema: Schema) -> Matrix:
     from scipy import sparse
 
     width = max(X.shape[1] - schema.index_base, schema.n_features)
-    kind = sparse.get_index_dtype(maxval=max(X.nnz, width))
-    indices = (X.indices - schema.index_base).astype(kind)
-    entries = (X.data, indices, X.indptr.astype(kind))
+    dtype = sparse.get_index_dtype(maxval=max(X.nnz, width))
+    indices = (X.indices - schema.index_base).astype(dtype)
+    entries = (X.data, indices, X.indptr.astype(dtype))
     X = sparse.csr_array(entries, shape=(X.shape[0], width))
     if width > schema.n_features:
         X = X[:, : schema.n_features]
@@ -104,10 +118,12 @@ def _new_schema(
 ) -> tuple[Schema, list[str]]:
     """Return the schema of a new file, with notes.
 
-    Unless requested, indices start at 0 only if 0 occurs twice.
+    Unless requested, indices start at 0 only if 0 occurs twice: once may be a mistake.
     """
-    base = int(options.index_base != 0)
     notes = []
+
+    # 1. Where the indices start
+    base = int(options.index_base != 0)
     n_zeros = int(np.count_nonzero(X.indices == 0))
     if n_zeros and base == 1:
         if n_zeros == 1 or options.index_base == 1:
@@ -122,6 +138,8 @@ def _new_schema(
             raise invalid(path, message)
         base = 0
         notes.append("Indices are assumed to start at 0, because the index 0 occurs.")
+
+    # 2. How many features there are
     if X.nnz == 0 or X.indices.max() < base:
         raise invalid(path, "no features found: every line has only a label.")
     largest = int(X.indices.max())
@@ -149,6 +167,7 @@ def _new_schema(
 
 def _line_with_index(path: Path, wanted: int) -> int:
     """Return the number of the first line with an index, which there is."""
+    # It may be written as +7 or 007.
     pair = re.compile(rb"\s[+-]?0*%d:" % wanted)
     for number, line in _lines(path):
         if pair.search(line):
@@ -166,6 +185,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _first_error(path: Path, error: Exception) -> DataFileError:
+    """Return an error about the first wrong line, or the given one if there is none."""
     for number, line in _lines(path):
         message = _error_in(line)
         if message:
@@ -188,6 +208,7 @@ def _error_in(line: bytes) -> str | None:
     before = -1
     for pair in pairs:
         name, colon, text = pair.partition(b":")
+        # The number of a query, as in data for ranking, is not a feature.
         if name == b"qid":
             continue
         index = parsed(int, name)
@@ -213,4 +234,5 @@ def _error_in(line: bytes) -> str | None:
 
 
 def _shown(text: bytes) -> str:
+    """Return a part of a line for a message."""
     return shown(text.decode("utf-8", "backslashreplace"))

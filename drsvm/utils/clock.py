@@ -19,18 +19,20 @@ class Pauses:
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._open = 0
+        self._open = 0  # the number of pauses that have begun and not ended
         # The length of the finished pauses and the start of the current one, in one
         # tuple, so that `now` reads both without the lock.
         self._state: tuple[float, float | None] = (0.0, None)
 
     def begin(self) -> None:
+        """Begin a pause; the clock stands still from the first one on."""
         with self._lock:
             self._open += 1
             if self._open == 1:
                 self._state = (self._state[0], time.perf_counter())
 
     def end(self) -> None:
+        """End a pause; the clock goes on after the last one."""
         with self._lock:
             self._open -= 1
             finished, start = self._state
@@ -38,6 +40,7 @@ class Pauses:
                 self._state = (finished + time.perf_counter() - start, None)
 
     def now(self) -> float:
+        """Return the seconds since some time in the past, without pauses."""
         finished, start = self._state
         if start is None:
             start = time.perf_counter()
@@ -64,8 +67,10 @@ class Stopwatch:
         self.start = pauses.now()
 
     def elapsed(self) -> float:
+        """Return the seconds since creation."""
         return pauses.now() - self.start
 
+    # Stopwatches are sent to workers in other processes, and keep running there.
     def __getstate__(self) -> tuple[dict[str, object], float, float]:
         return vars(self), self.elapsed(), time.perf_counter()
 
@@ -106,11 +111,17 @@ class TimeLimit(Stopwatch):
         self.seconds = seconds
         self.within = within
         self.spent = spent
-        self.shared = False
+        self.shared = False  # whether a part of it was given away (`share`)
 
     @classmethod
     def of(cls, max_time) -> "TimeLimit":
-        """Return the limit for seconds, None, or a limit that is already running."""
+        """Return the limit for seconds, None, or a limit that is already running.
+
+        Parameters
+        ----------
+        max_time : float, TimeLimit or None
+            As users pass it; None for no limit.
+        """
         if isinstance(max_time, TimeLimit):
             return max_time
         if max_time is None:
@@ -123,6 +134,7 @@ class TimeLimit(Stopwatch):
 
     @property
     def limited(self) -> bool:
+        """Whether there is a limit at all."""
         return self.seconds < math.inf
 
     @property
@@ -141,19 +153,24 @@ class TimeLimit(Stopwatch):
 
     @property
     def over(self) -> bool:
+        """Whether the time is up."""
         return self.left() <= 0.0
 
     @property
     def long_over(self) -> bool:
-        """Whether half of the grace is used up: only free operations remain."""
+        """Whether half of the grace is used up: only what takes no time may follow."""
         return self.left() < -0.5 * self.grace
 
     def allows(self, seconds: float) -> bool:
-        """Test if something that takes this many seconds may be started."""
+        """Return True if something that takes this many seconds may be started."""
         return seconds <= self.left() + self.grace
 
     def share(self, parts: float) -> "TimeLimit":
-        """Return a limit, starting now, for the next of `parts` remaining parts."""
+        """Return a limit, starting now, for the next of `parts` remaining parts.
+
+        Each gets an equal share of the time that is left; what one does not use is left
+        to the others.
+        """
         if not self.limited:
             return self
         left = self.left()

@@ -38,6 +38,7 @@ def recorded_interrupts() -> Iterator[Interrupts]:
     """
     previous = signal.getsignal(signal.SIGINT)
     interrupts = Interrupts(previous)
+    # Handlers of other programs may do anything, so they stay in place.
     raised = previous is signal.default_int_handler or isinstance(previous, Interrupts)
     if not raised or threading.current_thread() is not threading.main_thread():
         yield interrupts

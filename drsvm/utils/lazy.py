@@ -16,13 +16,26 @@ def lazy_names(
     Its names are those that it imports for type checkers, under ``if TYPE_CHECKING``:
     they are imported on first use. ``from home import name as name`` makes a name
     public; the others are for other folders and for tests.
+
+    Parameters
+    ----------
+    package : str
+        The name of the package, whose ``__init__.py`` has one ``if`` statement.
+
+    Returns
+    -------
+    get, list_names : functions
+        `__getattr__` and `__dir__`.
+    public : list of str
+        `__all__`.
     """
+    # So that each name is written once, the imports are read from the source.
     module: Any = sys.modules[package]
     tree = ast.parse(module.__loader__.get_source(package))
+    homes = {}  # the module of each name
+    public = []
     imports: Any
     [imports] = [node.body for node in tree.body if isinstance(node, ast.If)]
-    homes = {}
-    public = []
     for node in imports:
         for imported in node.names:
             homes[imported.name] = node.module
@@ -33,6 +46,7 @@ def lazy_names(
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(homes[name]), name)
+        # Python finds it there the next time.
         setattr(module, name, value)
         return value
 
@@ -48,6 +62,17 @@ def optional(module: str, purpose: str, *packages: str, remark: str = "") -> Mod
     """Import a module of an optional dependency.
 
     If it is missing, the error names the packages to install.
+
+    Parameters
+    ----------
+    module : str
+        The module.
+    purpose : str
+        The begin of the error, such as "reading tables needs".
+    *packages : str
+        What to install, if that is not called like the module.
+    remark : str
+        The end of the error.
     """
     try:
         return import_module(module)

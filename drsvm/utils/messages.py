@@ -24,8 +24,16 @@ class Parameter(NamedTuple):
 class Message(str):
     """A text with parameters: ``Message("Allow more {}.", Parameter("max_time"))``.
 
-    `fixes` are parameters to add, replace or remove, which solve the problem that it
-    names.
+    As a str it has the spelling of Python; the command line writes ``--max-time``.
+
+    Parameters
+    ----------
+    template : str
+        The text, as `str.format` takes it.
+    *values : object
+        What stands in it, such as a `Parameter` or another message.
+    fixes : sequence of Parameter
+        Parameters to add, replace or remove, which solve the problem that it names.
     """
 
     _template: str
@@ -41,6 +49,7 @@ class Message(str):
         message.fixes = fixes
         return message
 
+    # Pickle makes a message of these arguments, and then sets its attributes.
     def __getnewargs__(self):
         return self._template, *self._values
 
@@ -84,5 +93,10 @@ def plain(value: Any) -> Any:
 
 def right_aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table whose columns are aligned on the right."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ["  ".join(map(str.rjust, line, widths)) for line in lines]
+    widths = []
+    for column in zip(*lines, strict=True):
+        widths.append(max(map(len, column)))
+    aligned = []
+    for line in lines:
+        aligned.append("  ".join(map(str.rjust, line, widths)))
+    return aligned

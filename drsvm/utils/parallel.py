@@ -25,7 +25,7 @@ from drsvm.utils.annotations import Matrix
 T = TypeVar("T")
 R = TypeVar("R")
 
-# The number of entries of a vector in a part
+# The number of entries in a part of a vector
 PART = 1 << 16
 # The number of entries from which simple arithmetic is worth a thread
 WORTHWHILE = 1 << 17
@@ -93,11 +93,13 @@ def spare_cores() -> int:
 def usable_threads() -> int:
     """Return the number of threads that `over` may use here."""
     threads = _threads.get()
-    return available_cores() if threads is None else threads.most
+    if threads is None:
+        return available_cores()
+    return threads.most
 
 
 def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
-    """Return work(part) for every part, in order.
+    """Return work(part) for every part, in order, by the threads of this run.
 
     Numpy's error state is that of the caller.
     """
@@ -115,7 +117,8 @@ def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
     results = {}
 
     def take_parts() -> None:
-        # To wait for other threads of the same pool might take forever.
+        # Calls of `over` in a part use one thread: they might wait forever for others
+        # of the same pool, which wait as well.
         _threads.set(threads_limited(1))
         for k in waiting:
             results[k] = work(parts[k])
@@ -134,12 +137,19 @@ def over(parts: Iterable[T], work: Callable[[T], R]) -> list[R]:
 def elementwise(
     like: int | np.ndarray, values: Callable[[slice], np.ndarray]
 ) -> np.ndarray:
-    """Return an array like another one, or of a given length.
+    """Return a vector whose parts are values(part), in parts of any size.
 
-    Its parts are values(part), in parts of any size.
+    Parameters
+    ----------
+    like : int or array
+        The length, or an array of the same length, here or on a GPU.
+    values : callable
+        Returns the entries in a slice.
     """
     n = _length(like)
-    n_threads = usable_threads() if n > WORTHWHILE else 1
+    n_threads = 1
+    if n > WORTHWHILE:
+        n_threads = usable_threads()
     # A GPU takes vectors as a whole.
     if n_threads < 2 or not isinstance(like, int | np.ndarray):
         return values(slice(0, n))
@@ -160,7 +170,9 @@ def slices(n: int, size: int) -> list[slice]:
 def row_blocks(X: Matrix) -> list[slice]:
     """Return slices of rows whose dense float64 copy stays near `BLOCK_BYTES`."""
     n, d = X.shape
-    row_entries = X.nnz / max(n, 1) if sparse.issparse(X) else d
+    row_entries = d
+    if sparse.issparse(X):
+        row_entries = X.nnz / max(n, 1)
     return slices(n, max(1, int(BLOCK_BYTES / (8 * max(row_entries, 1)))))
 
 
@@ -187,15 +199,18 @@ def total(like: int | np.ndarray, work: Callable[[slice], float | np.ndarray]) -
     values = [float(value) for value in over_parts(like, work)]
     if len(values) == 1:
         return values[0]
+    # `fsum` raises an error for infinities of both signs.
     if all(map(math.isfinite, values)):
         return math.fsum(values)
     return sum(values)
 
 
 def _length(like: int | np.ndarray) -> int:
+    """Return the length of an array, or a number that is one."""
     return like if isinstance(like, int) else len(like)
 
 
+# For `single_threaded_blas`: the number of runs that limit BLAS, and their limit
 _lock = threading.Lock()
 _n_limited = 0
 _limit: Any = None
@@ -203,6 +218,7 @@ _limit: Any = None
 
 @cache
 def _blas():
+    """Return the controller of BLAS's threads, which takes a while to find BLAS."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
@@ -210,8 +226,8 @@ def _blas():
 
 def blas_threads_for(order: int):
     """Return a context in which BLAS factorises a large matrix in several threads."""
-    n_threads = usable_threads() if order >= LARGE else 1
-    if n_threads > 1:
+    n_threads = usable_threads()
+    if order >= LARGE and n_threads > 1:
         return _blas().limit(limits=n_threads, user_api="blas")
     return nullcontext()
 

@@ -40,6 +40,7 @@ SHARE_BETWEEN_LINES = 0.05
 
 logger = logging.getLogger("drsvm")
 
+# Who receives messages, and which were sent
 _receivers: list[Callable[[str], object]] = []
 _sent: set[str] = set()
 # How a stage begins, and the function that receives the shares of the current work
@@ -57,7 +58,13 @@ def following(
 ) -> Iterator[None]:
     """Follow the work in the block.
 
-    `begin` receives the names of its stages, `message` the messages of all threads.
+    Parameters
+    ----------
+    begin : callable, optional
+        Receives the name of each stage of the work, and returns a function that
+        receives the share that is done.
+    message : callable, optional
+        Receives the messages of all threads.
     """
     if message is not None:
         _receivers.append(message)
@@ -144,7 +151,7 @@ def message_once(text: str, level: int = logging.INFO) -> None:
 
 
 def lines(write: Callable[[str], object]) -> Begin:
-    """Return a function for `following` that writes lines during long stages."""
+    """Return a `begin` for `following` that writes lines during long stages."""
 
     def begin(text: str) -> ReportProgress:
         watch = Stopwatch()
@@ -160,6 +167,7 @@ def lines(write: Callable[[str], object]) -> Begin:
                 return
             last_seconds = seconds
             last_share = share
+            # As if the rest went on at the mean pace so far
             left = seconds * (1.0 - share) / share
             write(
                 f"{text}: {share:.0%} after {duration(seconds)}, "

@@ -19,6 +19,7 @@ LIBRARIES = (
     "multiprocessing",
     "threading",
 )
+# A number in a message, such as 1,000 or 2.5e-07
 NUMBER = re.compile(r"\d[\d., e+-]*")
 # Actions of a filter other than showing a text once per line, or more rarely
 EVERY_TIME = ("always", "all", "error", "ignore")
@@ -41,6 +42,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     category : type, default=UserWarning
         The class of the warning.
     """
+    # The callers, this function's first, down to the first that is no library
     frames = [frame for frame, _ in walk_stack(sys._getframe(1))]
     level = 0
     while level < len(frames) - 1 and _package(frames[level]) in LIBRARIES:
@@ -56,6 +58,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def _package(frame: FrameType) -> str:
+    """Return the name of the package whose code runs in a frame."""
     return frame.f_globals.get("__name__", "").partition(".")[0]
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+# What systems report if a disk is full, a quota is used up, or a file is too large
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Whether the process is a command, which ends when its files are written
 ends_soon = ContextVar("ends_soon", default=False)
@@ -33,7 +34,8 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     They are first written to temporary files in the same folders, which then replace
     them.
     """
-    # By target; devices have no drafts, and a link stays a link.
+    # The temporary file of each file. Devices such as /dev/stdout have none, and are
+    # written at once; of a link, the file to which it points is replaced.
     drafts: dict[Path, Path] = {}
     for path in contents:
         if path.is_file() or not path.exists():
@@ -48,6 +50,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
                 if target in drafts:
                     stream.flush()
                     os.fsync(stream.fileno())
+            # An existing file keeps its permissions.
             if target.is_file():
                 drafts[target].chmod(target.stat().st_mode & 0o777)
         # Ctrl-C is too late from now on; if it came before, this raises
