@@ -34,7 +34,7 @@ from drsvm.estimators.diagnostics import (
     warn_of_large_budgets,
     warn_of_overconfidence,
 )
-from drsvm.estimators.solving import is_constant
+from drsvm.estimators.solving import optimum_is_constant
 from drsvm.problem.backends import backend_of
 from drsvm.problem.result import Results
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
@@ -305,14 +305,14 @@ class FitMixin(CommonMixin, ABC):
         the optimum is constant whatever the radius. The weights that are used are no
         closer to balanced ones than needed. If none help, they are the automatic ones.
         """
-        if not is_constant(solved) or time.over:
+        if not optimum_is_constant(solved) or time.over:
             return data, solved
         balanced = data.closer_to_balance(1.0)
         if np.allclose(data.class_factors, balanced.class_factors):
             return data, solved
         # Balanced weights first: if not even these help, no others do.
         solved_balanced = self._solve(balanced, callbacks, time)
-        if is_constant(solved_balanced):
+        if optimum_is_constant(solved_balanced):
             return data, solved
         # The run was interrupted, or the time is up.
         if not solved_balanced.results[0].status.reached:
@@ -321,7 +321,7 @@ class FitMixin(CommonMixin, ABC):
             closer = data.closer_to_balance(step / STEPS)
             solved_closer = self._solve(closer, callbacks, time)
             # What was interrupted does not count as constant either, and ends this.
-            if not is_constant(solved_closer):
+            if not optimum_is_constant(solved_closer):
                 return closer, solved_closer
         return balanced, solved_balanced
 

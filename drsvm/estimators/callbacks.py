@@ -14,19 +14,21 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class NoContext:
-    """The context of a fit without callbacks."""
+    """The context of a fit without callbacks, with the methods of scikit-learn's."""
 
     def subcontext(self, **_: Any) -> "NoContext":
+        """Return the context of a part of the fit."""
         return self
 
     def call_on_fit_task_begin(self, **_: Any) -> bool:
+        """Return that the fit goes on."""
         return False
 
     call_on_fit_task_end = call_on_fit_task_begin
 
 
 class CallbackSupportMixin:
-    """An estimator without callbacks."""
+    """An estimator without callbacks, in place of scikit-learn's mixin."""
 
     def _init_callback_context(self, **_: Any) -> NoContext:
         return NoContext()
@@ -37,6 +39,7 @@ def with_callbacks(method: Method) -> Method:
     return method
 
 
+# scikit-learn's own from version 1.9 on; type checkers see those above.
 if not TYPE_CHECKING:
     with suppress(ImportError):
         from sklearn.callback import CallbackSupportMixin, with_callbacks  # noqa: F401
@@ -50,6 +53,8 @@ class FitCallbacks:
         self.data = {"X": X, "y": y}
         self.classes = estimator.classes_
         self.has_callbacks = bool(getattr(estimator, "_skl_callbacks", ()))
+        # One run for every problem; for two classes an unknown number (None) if class
+        # weights may change.
         n_classes = len(self.classes)
         if n_classes > 2:
             n_tasks = n_classes
@@ -72,7 +77,8 @@ class FitCallbacks:
     def run(self, index: int) -> Iterator[Callable[[Progress], bool] | None]:
         """Yield the solver's callback for one of the problems.
 
-        None: the solver then computes only a final certificate.
+        It is None if there is nothing to report: the solver then computes only a final
+        certificate.
         """
         estimator = self.estimator
         task = self.context.subcontext(
@@ -83,6 +89,7 @@ class FitCallbacks:
         task.call_on_fit_task_begin(estimator=estimator)
 
         def report(progress: Progress) -> bool:
+            """Print a line if asked for; return whether a callback stops the run."""
             if estimator.verbose >= 2:
                 print(
                     f"[{name_of(index, self.classes)}] iteration {progress.iteration}, "

@@ -27,7 +27,7 @@ from drsvm.problem.validation import (
 )
 from drsvm.utils.annotations import Labels, Matrix, Values
 
-# Rows that are copied by no check
+# The form of rows that problems use: scikit-learn's checks copy nothing that has it.
 ROWS: dict[str, Any] = {
     "accept_sparse": "csr",
     "dtype": [np.float64, np.float32],
@@ -66,6 +66,7 @@ def checked_data(
     sample_weight = checked_weights(sample_weight, X)
     check_that_every_class_counts(y, classes, sample_weight)
     data = FitData(X, y, classes, sample_weight, class_weight)
+    # A dict of class weights may have a 0.
     if not data.class_factors.all():
         check_that_every_class_counts(y, classes, data.weights)
     return _with_flip_costs(data, flip_cost)
@@ -87,6 +88,7 @@ def checked_data_anywhere(
 
 
 def _with_flip_costs(data: FitData, flip_cost) -> FitData:
+    """Return the data with flip costs: a number, or one per row if given by class."""
     if isinstance(flip_cost, Mapping):
         flip_cost = data.by_class(flip_costs_of_classes(flip_cost, data.classes))
     return replace(data, flip_cost=flip_cost)
@@ -102,6 +104,7 @@ def checked_rows(
             f"here, got X of type {type(X).__name__}: use "
             "WassersteinSVC().fit, or bring a sample of the rows here."
         )
+    # Only other input may have columns with text or dates, which an error can name.
     is_numeric_array = type(X) is np.ndarray and X.dtype.kind in "fiub"
     try:
         with nullcontext() if is_numeric_array else naming_columns(X):
@@ -109,6 +112,7 @@ def checked_rows(
         if not _are_few_whole_numbers(y):
             check_classification_targets(y)
     except (TypeError, ValueError):
+        # An error about labels that are missing says where they are.
         check_that_labels_are_given(y)
         raise
     return as_rows(X), y

@@ -71,7 +71,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     limits then come from the cells that differ from the median: `limit` times the
     median of their distances from it.
 
-    Rows may be on a Dask cluster or a graphics card: the limits, means and deviations
+    Rows may be on a Dask cluster or a GPU: the limits, means and deviations
     then come from about 100,000 evenly spaced rows, and `transform` works where the
     rows are.
 
@@ -109,20 +109,31 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
+        # Without it, the rows are the first ones.
         self.__dict__.pop("scaler_", None)
         return self.partial_fit(X, y, sample_weight)
 
     def partial_fit(
         self, X: Matrix, y: Labels = None, sample_weight: Values = None
     ) -> Self:
-        """Update means and deviations with further rows, given as in `fit`.
+        """Update means and deviations with further rows.
 
         The limits come from the first rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
         """
         if not check_number(self.limit, "limit", infinite=True) > 0.0:
             raise ValueError(
                 f"limit must be above 0, such as 4, got limit={self.limit!r}."
             )
+        # 1. The rows, or a sample of those that are elsewhere
         first = not hasattr(self, "scaler_")
         backend = backend_of(X)
         if backend is None:
@@ -139,12 +150,14 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         weights = validation._check_sample_weight(
             sample_weight, rows, dtype=np.float64, ensure_non_negative=True
         )
+        # 2. The limits of every column, from the first rows only
         if first:
             self.lower_, self.upper_ = _limits(rows, float(self.limit), weights)
             self.scaler_ = StandardScaler(
                 with_mean=self.with_mean and not _is_sparse(rows),
                 with_std=self.with_std,
             )
+        # 3. The mean and deviation of what has been clipped
         clipped = _clipped(rows, self.lower_, self.upper_)
         # Columns without a number have no mean.
         with np.errstate(invalid="ignore"):
@@ -154,9 +167,17 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Matrix) -> Matrix:
-        """Return clipped and scaled features, of shape (n_samples, n_features).
+        """Return clipped and scaled features.
 
-        The given array is not changed.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features, which are not changed.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, n_features)
+            The features, where X is.
         """
         validation.check_is_fitted(self)
         backend = backend_of(X)
@@ -170,7 +191,15 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def inverse_transform(self, X: Matrix) -> Matrix:
         """Return features after `transform` in their original units.
 
-        What was clipped stays at its limit.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Clipped and scaled features.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n_samples, n_features)
+            The features. What was clipped stays at its limit.
         """
         validation.check_is_fitted(self)
         return self.scaler_.inverse_transform(X)
@@ -201,6 +230,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
 
     def _checked(self, X, reset: bool) -> Matrix:
+        """Return rows as floats, by scikit-learn's checks; cells may be missing."""
         return validation.validate_data(
             self,
             X,
@@ -219,7 +249,8 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _is_sparse(X) -> bool:
-    return hasattr(X, "tocsr")  # also one of CuPy
+    """Return whether a matrix of scipy or CuPy is sparse."""
+    return hasattr(X, "tocsr")
 
 
 def parameters_of(scaler: ClippedScaler) -> tuple[np.ndarray, ...]:
@@ -242,7 +273,8 @@ def scaled(X: Matrix, lower, upper, mean, deviation) -> Matrix:
 
     The parameters are arrays of the same library.
     """
-    X = _clipped(X, lower, upper)  # a copy
+    # Clipping makes a copy, which the next steps change.
+    X = _clipped(X, lower, upper)
     if _is_sparse(X):
         X.data /= deviation[X.indices]
     else:
@@ -252,6 +284,7 @@ def scaled(X: Matrix, lower, upper, mean, deviation) -> Matrix:
 
 
 def _clipped(X: Matrix, lower: np.ndarray, upper: np.ndarray) -> Matrix:
+    """Return a copy with every cell between the limits of its column."""
     if not _is_sparse(X):
         return np.clip(X, lower, upper)
     X = X.tocsr(copy=True)
@@ -262,7 +295,22 @@ def _clipped(X: Matrix, lower: np.ndarray, upper: np.ndarray) -> Matrix:
 def _limits(
     X: Matrix, limit: float, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower and the upper limits of the columns."""
+    """Return the lower and the upper limits of the columns.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        The rows.
+    limit : float
+        The number of robust deviations from the median to a limit.
+    weights : array of shape (n,)
+        The weights of the rows.
+
+    Returns
+    -------
+    lower, upper : arrays of shape (d,)
+        The limits; infinite for columns that are not clipped.
+    """
     counts = weights > 0.0
     if not counts.all():
         X = X[counts]

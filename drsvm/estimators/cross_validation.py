@@ -31,10 +31,11 @@ from drsvm.utils.user_warnings import warn_user
 
 # Gap of the solutions in the folds: a score of 10,000 rows has steps of this size
 CV_TOL = 1e-4
-# The automatic one and smaller ones; larger ones, and some in between, decided no
-# better
+# The number of radii: the automatic one and smaller ones. Larger ones, and some in
+# between, decided no better.
 N_RADII = 6
-# Gaps that are so many times the tolerance are warned of
+# Gaps of more than this many times the tolerance are warned of: below, they are too
+# small to change a score.
 LARGE_GAP = 10.0
 # Those of `WassersteinSVC` and of `Problem` that belong to a setting
 PARAMETERS = ("flip_cost", "norm", "l2", "intercept_cost")
@@ -95,7 +96,7 @@ class Setting:
 
 
 class Fold(NamedTuple):
-    """Training rows and test rows."""
+    """The indices of training rows and of test rows, and the number of the fold."""
 
     number: int
     train: np.ndarray
@@ -110,16 +111,16 @@ class Fold(NamedTuple):
 
 
 class PathScores(NamedTuple):
-    """The outcome of one path, one entry per radius: scores, seconds and proven gaps.
-
-    And the score of a constant.
-    """
+    """The outcome of one path: arrays with an entry for every radius, and more."""
 
     scores: np.ndarray
+    # Seconds, and gaps to the optimum
     times: np.ndarray
     gaps: np.ndarray
+    # The score of a classifier that predicts the majority for all rows
     constant: float
-    complete: bool = True  # there was time for a step at every radius
+    # Whether there was time for a step at every radius
+    complete: bool = True
 
 
 def default_radii(problems: list[Problem], n_radii: int, auto: float) -> np.ndarray:
@@ -174,6 +175,7 @@ def score_path(
         The scores; NaN if there was no time.
     """
     n_radii = len(setting.radii)
+    # All the time that is left is for this path; one that starts too late has none.
     time = time.share(1)
     if time.spent:
         unknown = np.full(n_radii, np.nan)
@@ -186,7 +188,8 @@ def score_path(
         _some(data.weights, fold.train),
         **setting.parameters_of(fold.train),
     )
-    # The last classifier has no weights and predicts the majority.
+    # 1. Solve the problem of every class at every radius. One more classifier, the last
+    # one, has no weights and predicts the majority.
     coefs = np.zeros((n_radii + 1, len(problems), train.shape[1]))
     intercepts = np.zeros((n_radii + 1, len(problems)))
     times = np.zeros(n_radii)
@@ -203,6 +206,7 @@ def score_path(
             gaps[place] = max(gaps[place], solution.gap)
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
 
+    # 2. Score all these classifiers on the test rows.
     scores = _scores(
         scorer,
         data.classes,
@@ -216,6 +220,7 @@ def score_path(
 
 
 def _some(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    """Return the weights of some rows; None if all are equal."""
     return None if weights is None else weights[rows]
 
 
@@ -226,6 +231,7 @@ def _path(
 
     Those of few rows have no proof, which no score needs.
     """
+    # Only the proven path takes an iteration limit, or another solver.
     is_limited = limits["max_iter"] is not None
     proves = is_limited or limits["solver"] not in ("auto", "interior-point")
     centred = at_centre(problem)
@@ -242,10 +248,12 @@ def _path(
             results.append(here.to_outer(result))
         return results, complete
 
+    # Three changes of coordinates: to the centre of the rows, to their span if they are
+    # wide, and away from columns far from 0, if the intercept has no price.
     centred = in_span_of_rows(centred)
-    # If the intercept has no price
     shifted = without_far_columns(centred.problem)
     found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
+    # Radii without time have no weights, and the gap 1: the optimum lies in [0, 1].
     n_missing = len(radii) - len(found)
     nothing = Rough(np.zeros(shifted.problem.n_features), 0.0, 1.0, 0.0)
     solutions = []
@@ -259,7 +267,7 @@ def _path(
 def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
     """Return the score of every classifier on some rows."""
     if scorer is None:
-        # The accuracy, of all classifiers at once
+        # The accuracy, of all classifiers at once: one product with the rows.
         values = np.asarray(rows @ coefs.reshape(-1, rows.shape[1]).T)
         decisions = values.reshape(-1, *intercepts.shape) + intercepts
         if len(classes) == 2:
@@ -268,6 +276,8 @@ def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.nda
             codes = decisions.argmax(axis=-1)
         return np.average(classes[codes] == labels[:, None], axis=0, weights=weights)
 
+    # Any other score, of one classifier after the other. A scorer that is made from a
+    # metric takes weights if the metric does.
     given = {}
     metric = getattr(scorer, "_score_func", scorer)
     if weights is not None and "sample_weight" in signature(metric).parameters:
@@ -314,6 +324,7 @@ def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> 
 
     Means are over complete folds; `outcomes` are by setting and fold.
     """
+    # 1. The parameters of the candidates
     params = []
     automatic = []
     for setting in settings:
@@ -322,21 +333,24 @@ def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> 
             automatic.append(setting.auto_radius)
     columns: Columns = {}
     for name in params[0]:
-        # These have words, numbers and None
+        # These columns have words, numbers and None.
         mixed = name in ("class_weight", "intercept_cost")
         values = [one[name] for one in params]
         columns[f"param_{name}"] = np.array(values, dtype=object if mixed else None)
     columns["params"] = params
     columns["auto_radius"] = np.array(automatic)
 
+    # 2. Their scores in every fold; those of folds that were cut short are NaN.
     folds = list(zip(*outcomes, strict=True))
     complete = np.array([all(path.complete for path in fold) for fold in folds])
     scores = _by_fold(folds, "scores")
     scores[~complete] = np.nan
     for fold, row in enumerate(scores):
         columns[f"split{fold}_test_score"] = row
-    # With the class weights of the first setting
+    # The majority, as the class weights of the first setting have it
     constant = np.array([path.constant for path in outcomes[0]])
+
+    # 3. Their means over complete folds, and their ranks
     if complete.any():
         scores = scores[complete]
         constant = constant[complete]

@@ -59,6 +59,7 @@ def decisions_in_folds(
         The mean over the folds that test a row, of which a constant classifier
         contributes 0.
     """
+    # Folds of a repeated split test a row several times.
     decisions = np.zeros((len(table.y), len(table.classes)))
     times_tested = np.zeros(len(table.y))
     n_threads = 1 if len(table.y) <= MAX_ON_ONE_THREAD else None
@@ -113,6 +114,7 @@ def _weight_parameter(model: BaseEstimator) -> str:
 
 
 def _some(X: Matrix, rows: np.ndarray) -> Matrix:
+    """Return some rows of an array, a sparse matrix or a table."""
     # scikit-learn 1.6 does not index Arrow tables.
     if hasattr(X, "column_names"):
         return X.take(rows)
@@ -129,11 +131,13 @@ def quietly() -> Iterator[None]:
 
 
 def _decision_values(model, X: Matrix, classes: np.ndarray) -> np.ndarray:
-    """Return one value per row and class."""
+    """Return one value per row and class; the largest one decides."""
+    # Probabilities of 0 have no logarithm.
     if not hasattr(model, "decision_function"):
         least = np.finfo(np.float32).eps
         return np.log(np.maximum(model.predict_proba(X), least))
     values = np.asarray(model.decision_function(X), dtype=np.float64)
+    # The value of two classes is the difference of theirs.
     if values.ndim == 1:
         return np.column_stack([-values / 2, values / 2])
     if values.shape[1] != len(classes):

@@ -246,7 +246,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
     def _store_classifier(self, data: FitData, solved: Solved) -> None:
         self.coef_ = data.like(solved.weights)
         # A later partial_fit starts from this fit.
-        vars(self).pop("_block_fits", None)
+        self.__dict__.pop("_block_fits", None)
 
     def _problem_parameters(self, flip_cost) -> dict[str, Any]:
         """Return the parameters of the problems except the radius."""

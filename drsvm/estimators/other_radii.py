@@ -52,8 +52,9 @@ def radii_to_try(
     if largest == 0.0:
         return []
     radii = {float(classifier.radius_)}
-    # Rounded to the digits that are shown, so that anyone can repeat the fits; the
-    # largest not down, since just below it weights may be as large as anywhere.
+    # They span two and a half powers of ten. Rounded to the digits that are shown, so
+    # that anyone can repeat the fits; the largest not down (by 0.5 % at most), since
+    # just below it weights may be as large as anywhere.
     for radius in 1.005 * largest * np.logspace(-2.5, 0.0, count):
         radii.add(float(f"{radius:.3g}"))
     return sorted(radii)
@@ -82,7 +83,7 @@ def fitted_at(
     Yields
     ------
     estimator or None
-        The classifier for each radius; None if there was no time.
+        The classifier for each radius; None if the time limit was reached.
     """
     for place, radius in enumerate(radii):
         limit = None
@@ -96,7 +97,7 @@ def fitted_at(
             model = _with_radius(classifier, radius)
             if limit is not None:
                 model.set_params(max_time=limit)
-            # Large radii give constant classifiers.
+            # Large radii give constant classifiers, of which each fit would warn.
             with warnings.catch_warnings(action="ignore"):
                 yield model.fit(X, y)
 
@@ -106,9 +107,11 @@ def _with_radius(classifier, radius: float) -> WassersteinSVC:
 
     They include those that a search has chosen.
     """
+    # WassersteinSVCCV
     if hasattr(classifier, "_chosen_classifier"):
         model = classifier._chosen_classifier()
     else:
         model = clone(classifier)
-    of_features = feature_parameters(classifier)  # X need not have names
+    # Costs and signs as arrays: the rows to fit need not have names of features.
+    of_features = feature_parameters(classifier)
     return model.set_params(radius=radius, calibration=None, verbose=0, **of_features)

@@ -55,6 +55,7 @@ def monotonic_signs(estimator) -> np.ndarray | None:
 
 
 def _by_feature(estimator, parameter: str, otherwise: float) -> Any:
+    """Return a parameter that may be a dict by name, in the order of the features."""
     names = getattr(estimator, "feature_names_in_", None)
     given = getattr(estimator, parameter)
     return validation.in_order_of_features(given, names, parameter, otherwise)

@@ -1,4 +1,9 @@
-"""Fits that go on: from an earlier one (`warm_start`), or with rows in blocks."""
+"""Fits that go on: from an earlier one (`warm_start`), or with rows in blocks.
+
+Blocks are for an incremental method, which needs the rows one by one: `BlockFit` keeps
+the state of one binary problem between the blocks. What a fit computes from all rows,
+such as the automatic radius, comes from the first block.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -43,7 +48,8 @@ def earlier_starts(
     """
     if not hasattr(model, "coef_") or not np.array_equal(model.classes_, classes):
         return None
-    coef = dense(model.coef_)  # after `sparsify`
+    # The weights are sparse after `sparsify`.
+    coef = dense(model.coef_)
     if coef.shape[1] != n_features:
         return None
     if isinstance(model.result_, Result):
@@ -73,18 +79,14 @@ def feed_block(model, X, y, classes, sample_weight, flip_cost) -> None:
     X, y, classes, sample_weight, flip_cost
         As in `WassersteinSVC.partial_fit`.
     """
+    # 1. Check the rows, the labels and the weights.
     is_first = not hasattr(model, "_block_fits")
     goes_on = hasattr(model, "coef_")
     X, y = checked_rows(model, X, y, reset=not goes_on)
     starts = None
     if is_first:
         _check_parameters(model)
-        if classes is None and not goes_on:
-            raise ValueError(
-                "classes is required in the first call to partial_fit: a block need "
-                "not contain them all."
-            )
-        labels = classes_of(model.classes_ if classes is None else classes, model)
+        labels = _classes_of_first_block(model, classes)
         starts = earlier_starts(model, labels, model.n_features_in_)
         model.classes_ = labels
     elif classes is not None and not np.array_equal(np.unique(classes), model.classes_):
@@ -97,18 +99,11 @@ def feed_block(model, X, y, classes, sample_weight, flip_cost) -> None:
             f"y contains the label {unknown[0]!r}, which is not among the classes "
             f"{model.classes_!r}."
         )
-
     counts = checked_weights(sample_weight, X)
-    weights = counts
-    if model.class_weight is not None and model.class_weight != "auto":
-        factors = one_vs_rest.factors_of_classes(
-            model.class_weight, model.classes_, y, counts
-        )
-        weights = factors[np.searchsorted(model.classes_, y)]
-        if counts is not None:
-            weights = counts * weights
+    weights = _weights_of_block(model, y, counts)
     check_weights(weights, len(y))
 
+    # 2. Before the first block, determine radius, ridge and price of the intercept.
     is_by_row = flip_cost is not None
     if not is_by_row:
         flip_cost = flip_costs_of_rows(model.flip_cost, y, model.classes_)
@@ -122,18 +117,49 @@ def feed_block(model, X, y, classes, sample_weight, flip_cost) -> None:
         block_fits = model._block_fits
         model._flip_cost_by_row = is_by_row or model._flip_cost_by_row
 
+    # 3. Take one pass over the rows of the block in the problem of every class.
     labels = one_vs_rest.positive_labels(model.classes_)
     for label, fit in zip(labels, block_fits, strict=True):
         signs = np.where(y == label, 1.0, -1.0)
         sides = one_vs_rest.side_weights(y, label, model.classes_, weights)
         fit.feed(CheckedRows(X), signs, sides, parameters["flip_cost"])
+
+    # 4. Store the classifier. There is neither a certificate nor a moved threshold.
     model.coef_ = np.stack([fit.weights for fit in block_fits])
     model.intercept_ = np.array([fit.intercept for fit in block_fits])
     model.threshold_ = 0.0
     model.n_iter_ = block_fits[0].n_blocks
     model.result_ = None
-    model.__dict__.pop("sigmoids_", None)
+    vars(model).pop("sigmoids_", None)
     model._store_certificate(block_fits)
+
+
+def _classes_of_first_block(model, classes) -> np.ndarray:
+    """Return all labels: those that are given, or else those of an earlier fit."""
+    if classes is not None:
+        return classes_of(classes, model)
+    if not hasattr(model, "coef_"):
+        raise ValueError(
+            "classes is required in the first call to partial_fit: a block need "
+            "not contain them all."
+        )
+    return classes_of(model.classes_, model)
+
+
+def _weights_of_block(model, y: np.ndarray, counts: Vector | None) -> Vector | None:
+    """Return the weights of rows times those of their classes; None if all are 1.
+
+    Automatic class weights would take the shares of the classes among all rows.
+    """
+    if model.class_weight is None or model.class_weight == "auto":
+        return counts
+    factors = one_vs_rest.factors_of_classes(
+        model.class_weight, model.classes_, y, counts
+    )
+    by_row = factors[np.searchsorted(model.classes_, y)]
+    if counts is None:
+        return by_row
+    return counts * by_row
 
 
 def _check_parameters(model) -> None:
@@ -185,9 +211,10 @@ def _block_fits(
     list of BlockFit
         The fits.
     """
-    # Only here: its compiled functions take a while to import.
+    # Imported here: its compiled functions take a while to load.
     from drsvm.solvers.paper.incremental.block_fit import BlockFit
 
+    # The price of the intercept: given, of an earlier fit, or of the rows of the block
     price = parameters["intercept_cost"]
     if goes_on and price == "auto":
         price = model.intercept_cost_
@@ -195,6 +222,7 @@ def _block_fits(
     price = block.intercept_cost
     model.intercept_cost_ = price
 
+    # Radius and ridge. With a given radius an automatic ridge is 0.
     radius = number_or_auto(model.radius, "radius")
     if radius is not None:
         model.radius_ = radius

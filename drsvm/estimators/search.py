@@ -217,7 +217,19 @@ class WassersteinSVCCV(
         self.verbose = verbose
 
     def decision_function(self, X: Matrix) -> Vector:
-        """Return decision values, of shape (n_samples,) or (n_samples, n_classes)."""
+        """Return w·x + b of the refit for every row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The rows, in this process's memory.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+            The values. The sign is the decision for two classes, otherwise the largest
+            one decides.
+        """
         if hasattr(self, "cv_results_") and not hasattr(self, "intercept_"):
             raise NotFittedError(
                 f"This {type(self).__name__} has parameters but no classifier: fit "
@@ -255,6 +267,8 @@ class WassersteinSVCCV(
         return self
 
     def _fit(self, X, y, sample_weight, groups, flip_cost) -> None:
+        """Do what `fit` does, once progress is followed."""
+        # 1. Check parameters and data.
         time = TimeLimit.of(self.max_time)
         select = self._selection_rule()
         check_calibration(self.calibration)
@@ -268,10 +282,13 @@ class WassersteinSVCCV(
         if self.threshold != "auto":
             # An error should not wait for the folds
             goal_of(self.threshold, self.classes_, self.fit_intercept)
+
+        # 2. List the folds and the settings, each with its radii.
         folds = self._folds(data, groups)
         self.n_splits_ = len(folds)
         settings = self._settings(data, flip_cost, time)
 
+        # 3. Solve and score a path of radii for every fold and setting.
         n_paths = len(folds) * len(settings)
         context = self._init_callback_context(max_subtasks=n_paths + bool(self.refit))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -284,10 +301,14 @@ class WassersteinSVCCV(
             time.stop()
             raise
         self.cv_results_ = results_table(settings, outcomes)
+
+        # 4. Choose by the scores.
         if np.isnan(self.cv_results_["mean_test_score"]).all():
             # There was no time for any fold
             select = automatic
         self._store_choice(int(select(self.cv_results_)))
+
+        # 5. Fit to all rows.
         if self.refit:
             rows = (data.X, data.y, data.sample_weight, flip_cost)
             self._refit(rows, context, TimeLimit(time.left()))
@@ -296,6 +317,7 @@ class WassersteinSVCCV(
         )
 
     def _selection_rule(self) -> Callable[[dict[str, Any]], int]:
+        """Return the function of `cv_results_` that chooses a candidate."""
         rule = self.selection
         if isinstance(rule, str):
             rule = SELECTION_RULES.get(rule)
@@ -314,8 +336,10 @@ class WassersteinSVCCV(
                 delattr(self, name)
 
     def _folds(self, data: FitData, groups) -> list[Fold]:
+        """Return the folds, by default stratified ones."""
         cv = self.cv
         if cv is None:
+            # scikit-learn refuses more folds than the largest class has rows.
             largest_class = np.unique(data.y, return_counts=True)[1].max()
             cv = min(N_FOLDS, max(2, largest_class))
         splitter = check_cv(cv, data.y, classifier=True)
@@ -327,6 +351,7 @@ class WassersteinSVCCV(
 
         The first one is what the selection starts from.
         """
+        # 1. What is listed for each of the parameters
         norms = [norm_for(norm).p for norm in listed(self.norms, "norms")]
         if flip_cost is None:
             costs = listed(self.flip_costs, "flip_costs")
@@ -337,10 +362,12 @@ class WassersteinSVCCV(
         intercept_costs = []
         for cost in listed(self.intercept_costs, "intercept_costs"):
             intercept_costs.append(intercept_cost_or_auto(cost))
+        # Without an intercept there is no price to try.
         if not self.fit_intercept:
             intercept_costs = [math.inf]
         given_radii, n_radii = self._given_radii()
 
+        # 2. For every norm the automatic radius and ridge, from all rows
         data = without_gross_errors(self, data)
         settings = []
         for done, norm in enumerate(norms):
@@ -364,6 +391,8 @@ class WassersteinSVCCV(
             radii = given_radii
             if radii is None:
                 radii = default_radii(problems, n_radii, rule.radius)
+            # 3. All combinations of the others. The first of each is in the first
+            # setting.
             grid = product(flip_costs, ridges, intercept_costs)
             for cost, ridge, intercept_cost in grid:
                 parameters = {
@@ -394,7 +423,7 @@ class WassersteinSVCCV(
     def _score_paths(
         self, data: FitData, folds, settings, scorer, context, time: TimeLimit
     ) -> list[list[PathScores]]:
-        """Return the scores by setting and fold.
+        """Return the scores, for every setting a list by fold.
 
         Folds are completed one by one, in case the time runs out.
         """
@@ -406,9 +435,9 @@ class WassersteinSVCCV(
             "random_state": self.random_state,
             "n_threads": 1 if effective_n_jobs(self.n_jobs) > 1 else None,
         }
-        # New processes may take longer to start than the time allows, and have their
-        # own clocks. On few rows nearly all is compiled code, which threads do at the
-        # same time.
+        # With a time limit, threads: new processes may take longer to start than the
+        # time allows, and have their own clocks. On few rows, too: nearly all of the
+        # time is spent in compiled code, which threads run at the same time.
         n_jobs = self.n_jobs
         prefer = "threads" if time.limited else None
         if n_jobs is None and are_few(data.X):
@@ -436,9 +465,11 @@ class WassersteinSVCCV(
                 report_progress(len(done) / len(pairs))
                 task.call_on_fit_task_end(estimator=self)
         warn_of_large_gaps(done, tol, len(folds))
+        # In `done`, the settings of the first fold are followed by those of the next.
         return [done[index :: len(settings)] for index in range(len(settings))]
 
     def _store_choice(self, index: int) -> None:
+        """Store one of the candidates as the chosen one."""
         self.best_index_ = index
         self.best_params_ = self.cv_results_["params"][index]
         self.best_score_ = float(self.cv_results_["mean_test_score"][index])
@@ -484,6 +515,8 @@ class WassersteinSVCCV(
         """
         results = self.cv_results_
         chosen = self.best_index_
+        # A candidate whose score is that of predicting the majority was constant. A NaN
+        # says nothing, and counts as not constant.
         leads = results["mean_test_score"] - results["constant_score"]
         varies = ~(np.abs(leads) <= ROUNDING)
         radii = results["param_radius"]
@@ -493,6 +526,7 @@ class WassersteinSVCCV(
         return [*np.flatnonzero(smaller).tolist(), chosen]
 
     def _chosen_classifier(self) -> WassersteinSVC:
+        """Return a classifier with the chosen parameters, not fitted."""
         threshold: Any = self.threshold
         if threshold == "auto":
             threshold = "accuracy"
@@ -537,6 +571,7 @@ class WassersteinSVCCV(
                     setattr(self, name, value)
 
     def _trained_ball(self) -> dict[str, Any]:
+        """Return the adversary of the training, for `audit.model_layers`."""
         return {
             "radius": self.radius_,
             "flip_cost": self.flip_cost_,

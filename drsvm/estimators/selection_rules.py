@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-# Scores that differ by less are equal
+# Scores that differ by less are equal: sums of a few of them are not more exact.
 ROUNDING = 1e-12
 # Those of `cv_results_`: arrays and, as params, a list
 Columns: TypeAlias = dict[str, Any]
 
 
 def weighs_classes_equally(scoring) -> bool:
-    """Whether balanced class weights are natural for a score, by its name."""
+    """Return whether balanced class weights are natural for a score, by its name."""
     if not isinstance(scoring, str):
         return False
     return "balanced_accuracy" in scoring or "macro" in scoring
@@ -44,7 +44,8 @@ def in_setting_of(results: Columns, index: int) -> np.ndarray:
 
 
 def _nearest_to_auto(results: Columns, among: np.ndarray) -> int:
-    # Radii may be 0
+    """Return which of some candidates has the radius nearest to the automatic one."""
+    # The nearest by ratio; radii may be 0.
     tiny = np.finfo(np.float64).tiny
     radii = np.log(np.maximum(results["param_radius"], tiny))
     automatic_radii = np.log(np.maximum(results["auto_radius"], tiny))
@@ -62,6 +63,7 @@ def best_mean(results: Columns) -> int:
 
 
 def _scores_by_fold(results: Columns, index: int) -> np.ndarray:
+    """Return the scores of one candidate."""
     scores = []
     for name, column in results.items():
         if name.startswith("split"):
@@ -71,7 +73,7 @@ def _scores_by_fold(results: Columns, index: int) -> np.ndarray:
 
 def _standard_error(scores: np.ndarray) -> float:
     """Return the standard error of the mean of scores, or differences, by fold."""
-    # Only the folds that were completed in time
+    # Folds that were not completed in time have no scores.
     scores = scores[~np.isnan(scores)]
     if len(scores) < 2:
         return 0.0
@@ -101,7 +103,8 @@ def automatic_unless_clearly_better(results: Columns) -> int:
     best = best_mean(results)
     means = results["mean_test_score"]
     lead = _scores_by_fold(results, best) - _scores_by_fold(results, start)
-    # The lead is NaN if the automatic candidate has no score: the best one is taken
+    # The lead is NaN if the automatic candidate has no score. A comparison with NaN is
+    # false, and the best one is taken.
     if means[best] - means[start] <= _standard_error(lead) + ROUNDING:
         return start
     return _nearest_to_auto(results, _within_one_standard_error(results))

@@ -53,13 +53,15 @@ def solve_problems(
         The results, those of interrupted runs included.
     """
     n = len(problems.given)
-    # The one problem of two classes uses all cores.
+    # The one problem of two classes uses all cores. Of several, each has one thread,
+    # and as many as there are jobs run at the same time.
     n_threads = None if n == 1 else 1
     at_once = 1
     if n > 1 or n_jobs is not None:
         at_once = min(effective_n_jobs(n_jobs), n)
 
     def solve_one(index: int) -> Result:
+        # What is left is for this problem and those that come after it on its thread.
         max_time = time.share((n - index) / at_once)
         with part(index / n, (index + 1) / n), callbacks.run(index) as callback:
             result = solve_reformulated(
@@ -72,6 +74,7 @@ def solve_problems(
                 polish=True,
                 **limits,
             )
+        # Ctrl-C during one problem ends all of them.
         if result.status is Status.INTERRUPTED:
             time.stop()
         return result
@@ -85,6 +88,7 @@ def solve_problems(
 def _in_threads(
     solve_one: Callable[[int], Result], n: int, n_threads: int, time: TimeLimit
 ) -> list[Result]:
+    """Return the results of n problems that are solved in threads."""
     with ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(solve_one, index) for index in range(n)]
         results = []
@@ -94,6 +98,7 @@ def _in_threads(
                 report_progress(len(results) / n)
             return results
         except KeyboardInterrupt:
+            # The runs end soon, with the best that they have.
             time.stop()
             best = [future.result() for future in futures]
             return [replace(result, status=Status.INTERRUPTED) for result in best]
@@ -102,10 +107,11 @@ def _in_threads(
             raise
 
 
-def is_constant(solved: Solved) -> bool:
-    """Return whether two classes have an optimum that is constant.
+def optimum_is_constant(solved: Solved) -> bool:
+    """Return whether two classes have an optimum that decides alike for all rows.
 
-    It may depend on rows that are far off.
+    Rows that are far off do not count: a few of them can give weights to a feature that
+    say nothing about the others.
     """
     problem = solved.problems.given[0]
     result = solved.results[0]
@@ -115,7 +121,9 @@ def is_constant(solved: Solved) -> bool:
         return True
     if not problem.rows.copyable:
         return False
+    # Decision values are a column, and a row is far off if its value is more than FAR
+    # robust deviations from the median. If FAR deviations are less than a margin, which
+    # is 1, all other rows hardly differ.
     values = to_numpy(problem.decision_values(result.weights, result.intercept))
     far = far_columns(values[:, None], to_numpy(problem.sample_weight))
-    # The other rows are all within a margin, which is 1.
     return bool((far.deviations < 1.0 / FAR).any())
