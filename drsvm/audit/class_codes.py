@@ -1,4 +1,7 @@
-"""Labels as places among the classes of a model."""
+"""Labels as codes: their places among the classes of a model.
+
+A model may not know its classes, as (coef, intercept); then they come from the labels.
+"""
 
 from typing import Any
 

@@ -45,6 +45,7 @@ def margins_of(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def _largest_other(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return max_{j ≠ k} f_j for the class k given for each column."""
     largest = np.full(len(codes), -np.inf)
     for label, row in enumerate(values):
         np.maximum(largest, row, out=largest, where=codes != label)
@@ -61,6 +62,7 @@ class DecisionFunctions:
 
     # Of shape (number of functions, number of features, or of landmarks of a kernel)
     coef: np.ndarray
+    # Of shape (number of functions,)
     intercept: np.ndarray
     # The labels that the model knows, or None
     classes: np.ndarray | None
@@ -82,13 +84,17 @@ class DecisionFunctions:
 class DecisionValues(DecisionFunctions):
     """Labelled rows, and their values for all classes; the largest decides.
 
-    Of two classes, each has a function, too.
+    Of two classes, each has a function, too: `coef` and `intercept` have a row for
+    every class.
     """
 
+    # Labels, in the order of the rows of `values`
     classes: np.ndarray
+    # As the functions take them
     X: Matrix
     # The place of each row's label among the classes
     codes: np.ndarray
+    # The masses of the rows, which sum to 1
     weights: np.ndarray
     # Of shape (number of classes, n)
     values: np.ndarray
@@ -104,14 +110,17 @@ class DecisionValues(DecisionFunctions):
 
         A flip to the lowest other class, which hurts most, turns the loss (1 − m)₊ into
         1 + m′, where m′ = max_j f_j − min_{j ≠ y} f_j. With two classes and the margin
-        g it would gain min(2g, 1 + g).
+        g it would gain min(2g, 1 + g), which is G for g = max(G/2, G − 1).
         """
         if len(self.values) == 2:
             return self.margins
         margins = self.margins
-        flipped = self.values.max(axis=0) + _largest_other(-self.values, self.codes)
-        both = margins + flipped
-        return np.where(margins > 1.0, flipped, np.maximum(0.5 * both, both - 1.0))
+        lowest_other = -_largest_other(-self.values, self.codes)
+        flipped = self.values.max(axis=0) - lowest_other
+        # The gain is m + m′ where m ≤ 1. Otherwise it is 1 + m′, and m′ ≥ m > 1.
+        gains = margins + flipped
+        of_small = np.maximum(0.5 * gains, gains - 1.0)
+        return np.where(margins > 1.0, flipped, of_small)
 
     def worst_flips(self, rows: np.ndarray) -> np.ndarray:
         """Return the class to which a flip of each row's label hurts most."""
@@ -217,6 +226,7 @@ def _linear_functions(
     Those that do not match the classes are rejected.
     """
     name = type(classifier).__name__
+    # 0 if they are not known
     n_classes = 0 if classes is None else len(classes)
     if n_classes > 2 and any(hasattr(classifier, sign) for sign in SIGNS_OF_VOTES):
         wanted = "each class"
@@ -292,12 +302,12 @@ def kernel_classifier(model: Any) -> KernelClassifier | None:
         # scikit-learn's SVC and NuSVC; with more classes, pairs of them vote.
         if model.kernel == "rbf":
             return KernelClassifier(
-                Rbf(float(model._gamma)),
-                model.support_vectors_,
-                dense(model.dual_coef_),
-                model.intercept_,
-                model.classes_,
-                None,
+                function=Rbf(float(model._gamma)),
+                landmarks=model.support_vectors_,
+                coef=dense(model.dual_coef_),
+                intercept=model.intercept_,
+                classes=model.classes_,
+                scales=None,
             )
     else:
         return None

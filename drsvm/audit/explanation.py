@@ -31,9 +31,10 @@ from drsvm.utils.lazy import optional
 from drsvm.utils.messages import number
 from drsvm.utils.parallel import slices
 
-# Number of contributions that are ranked together
+# Number of contributions that are ranked together: 80 MB
 MAX_RANKED = 10**7
-# In place of an infinite distance, to compare it with that to the row's own class
+# In place of the infinite distance of a class that no shift reaches: it is still less
+# than that to the row's own class
 FAR = np.finfo(np.float64).max
 
 
@@ -85,12 +86,14 @@ class Explanation:
     _data: DecisionValues
     # None for a kernel
     _columns: Columns | None
-    # Weights of a class minus those of another one, for each pair that occurs
+    # Weights of a class minus those of another one, for each pair of classes that is
+    # compared in some row: an array of shape (number of pairs, d)
     _leads: np.ndarray
     # Directions of the smallest shift between the classes of each pair
     _directions: np.ndarray
-    # The number of each row's pair
+    # The place of each row's pair among them
     _pair: np.ndarray
+    # The row that contributions are measured from, if it is not 0
     _centre: np.ndarray | None
     # Of the data frame, if there is one
     _index: Any
@@ -108,6 +111,7 @@ class Explanation:
             return values * self._leads[self._pair]
         terms = self._data.X.astype(np.float64)
         if sparse.issparse(terms) and self._centre is None:
+            # The pair of the row of every entry
             pairs = np.repeat(self._pair, np.diff(terms.indptr))
             terms.data *= self._leads[pairs, terms.indices]
         else:
@@ -172,7 +176,9 @@ class Explanation:
                     term = terms[row, j]
                     if term == 0.0:
                         continue
-                    value = "" if cells is None else _in_words(j, cells[row, j], shown)
+                    value = ""
+                    if cells is not None:
+                        value = _in_words(j, cells[row, j], shown)
                     reasons.append(f"{names[j]}{value} ({term:+.3g})")
                 texts.append(", ".join(reasons))
         if len(self._data.coef) > 2:
@@ -243,7 +249,7 @@ def explain(
     X : array, data frame or sparse matrix
         The rows, in memory.
     norm, feature_cost : optional
-        As in `worst_case_risk`, for the features of the last step. A feature with price
+        As in `worst_case_risk`, for the features of the last step. A feature with cost
         inf does not shift.
     centre : array of shape (d,), optional
         The row that contributions are measured from, in the features of the last step.
@@ -302,9 +308,11 @@ def explain(
         if positive is not None and n_classes == 2:
             place = index_of(positive, data.classes)
         compared[:] = [[place], [1 - place]]
+    leading, behind = compared
+    decision = values_at(data.values, leading) - values_at(data.values, behind)
+    # Rows share few pairs, so that weights are kept by pair, not by row.
     (first, second), pair = np.unique(compared, axis=1, return_inverse=True)
     pair = pair.ravel()
-    # Rows share few pairs, so that weights are kept by pair, not by row.
     leads = data.coef[first] - data.coef[second]
     base = (data.intercept[first] - data.intercept[second])[pair]
 
@@ -326,8 +334,7 @@ def explain(
         centre = check_weight_vector(centre, data.coef.shape[1], "centre")
         base = base + (leads @ centre)[pair]
     return Explanation(
-        decision=values_at(data.values, compared[0])
-        - values_at(data.values, compared[1]),
+        decision=decision,
         prediction=data.classes[data.codes],
         turns_to=data.classes[other],
         base=base,
@@ -344,10 +351,13 @@ def explain(
 
 
 def _nearest_class(adversary: Adversary) -> tuple[np.ndarray, np.ndarray]:
-    """Return the class whose boundary is nearest to each row, and how far it is."""
+    """Return the class whose boundary is nearest to each row, and how far it is.
+
+    The distance is infinite if no boundary can be reached.
+    """
     codes = adversary.data.codes
     rows = np.arange(len(codes))
-    # Unreachable classes must still be nearer than the row's own.
+    # fmin also replaces NaN, where both classes have the same weights.
     distances = np.fmin(adversary.distances_to_classes(codes), FAR)
     distances[codes, rows] = np.inf
     other = distances.argmin(axis=0)
@@ -357,6 +367,7 @@ def _nearest_class(adversary: Adversary) -> tuple[np.ndarray, np.ndarray]:
 
 def _landmark_names(classifier: Any, count: int) -> list[str]:
     """Return names for the landmarks of a kernel classifier: rows of the training."""
+    # −1: a landmark that is not known to be a row
     unknown = np.full(count, -1)
     rows = getattr(classifier, "support_", unknown)
     rows = getattr(classifier, "landmark_indices_", rows)

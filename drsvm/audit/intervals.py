@@ -1,22 +1,25 @@
 """95 % intervals of figures on rows that are new to a classifier, and of leads in them.
 
+A lead is a figure of one classifier minus that of another on the same rows. Intervals
+are those of Wilson for a rate [1]_, of Zou and Donner (MOVER) for the mean of several
+rates [2]_, of Bonett and Price for a lead in rates [3]_, and of DeLong, DeLong and
+Clarke-Pearson for the area under the ROC curve [4]_.
+
 They hold for independent rows that all count the same, and for fixed classifiers: what
 other training rows would change is not in them.
 
 References
 ----------
-Wilson, "Probable inference, the law of succession, and statistical inference", Journal
-of the American Statistical Association 1927: a rate.
-
-Zou and Donner, "Construction of confidence limits about effect measures: a general
-approach", Statistics in Medicine 2008: the mean of several rates (MOVER).
-
-Bonett and Price, "Adjusted Wald confidence interval for a difference of binomial
-proportions based on paired data", Journal of Educational and Behavioral Statistics
-2012: a lead in rates.
-
-DeLong, DeLong, Clarke-Pearson, "Comparing the areas under two or more correlated
-receiver operating characteristic curves: a nonparametric approach", Biometrics 1988.
+.. [1] E. B. Wilson, "Probable inference, the law of succession, and statistical
+   inference", Journal of the American Statistical Association 22, 1927.
+.. [2] G. Y. Zou and A. Donner, "Construction of confidence limits about effect
+   measures: a general approach", Statistics in Medicine 27, 2008.
+.. [3] D. G. Bonett and R. M. Price, "Adjusted Wald confidence interval for a difference
+   of binomial proportions based on paired data", Journal of Educational and Behavioral
+   Statistics 37, 2012.
+.. [4] E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson, "Comparing the areas under
+   two or more correlated receiver operating characteristic curves: a nonparametric
+   approach", Biometrics 44, 1988.
 """
 
 import math
@@ -28,9 +31,11 @@ from scipy.special import ndtri, stdtrit
 
 from drsvm.defaults.roc_auc import MIN_VARIANCE
 
-LEVEL = 0.975  # of the quantiles for both ends: intervals of 95 %
+# Of the quantiles for both ends: intervals of 95 %
+LEVEL = 0.975
 Z = float(ndtri(LEVEL))
 
+# The lower and the upper end
 Interval: TypeAlias = tuple[float, float]
 Lead: TypeAlias = tuple[float, Interval]
 
@@ -42,8 +47,12 @@ def rate_interval(share: float, n: float) -> Interval:
     """
     scale = 1 + Z**2 / n
     centre = (share + Z**2 / (2 * n)) / scale
-    half = Z * math.sqrt(share * (1 - share) / n + (Z / (2 * n)) ** 2) / scale
-    return max(0.0, min(centre - half, share)), min(1.0, max(centre + half, share))
+    variance = share * (1 - share) / n + (Z / (2 * n)) ** 2
+    half = Z * math.sqrt(variance) / scale
+    # Of shares 0 and 1, rounding errors must not exclude the share itself.
+    low = min(centre - half, share)
+    high = max(centre + half, share)
+    return max(0.0, low), min(1.0, high)
 
 
 def mean_interval(
@@ -51,7 +60,7 @@ def mean_interval(
 ) -> Interval:
     """Return the interval for a mean of independent figures.
 
-    The distances to their limits add up as squares.
+    The squares of the distances to their limits add up.
     """
     lows, highs = zip(*limits, strict=True)
     mean = float(np.mean(values))
@@ -76,16 +85,17 @@ def lead_in_rates(gains: np.ndarray, losses: np.ndarray, counts: np.ndarray) -> 
         The lead and its interval.
     """
     leads = (gains - losses) / counts
-    limits = list(map(_paired_interval, gains, losses, counts))
+    limits = list(map(_interval_of_lead, gains, losses, counts))
     return float(np.mean(leads)), mean_interval(leads, limits)
 
 
-def _paired_interval(gains: int, losses: int, n: int) -> Interval:
+def _interval_of_lead(gains: int, losses: int, n: int) -> Interval:
     """Return the interval of Bonett and Price, who add one gain and one loss."""
     up = (gains + 1) / (n + 2)
     down = (losses + 1) / (n + 2)
     lead = up - down
-    half = Z * math.sqrt((up + down - lead**2) / (n + 2))
+    variance = (up + down - lead**2) / (n + 2)
+    half = Z * math.sqrt(variance)
     return max(-1.0, lead - half), min(1.0, lead + half)
 
 
@@ -99,16 +109,20 @@ def auc_interval(parts: np.ndarray, codes: np.ndarray) -> Interval:
     """
     area = min(float(parts.sum()), 1.0)
     smallest = len(codes)
+    # DeLong's variance is the sum of var(V)/n over the classes, and the parts of a
+    # class of n rows are V/2n.
     variance = 0.0
     for code in np.unique(codes):
         own = parts[codes == code]
         smallest = min(smallest, len(own))
         if len(own) > 1:
             variance += 4 * len(own) * float(own.var(ddof=1))
+    # The rate `area` of that many rows has the variance area (1 − area) / n.
     n = 0.0
     if smallest > 1 and variance > MIN_VARIANCE:
         n = area * (1 - area) / variance
-    return rate_interval(area, min(max(n, smallest), len(codes)))
+    n = min(max(n, smallest), len(codes))
+    return rate_interval(area, n)
 
 
 def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> Lead:
@@ -144,6 +158,7 @@ def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> Lea
     if variance < MIN_VARIANCE:
         # No pair tells them apart: like rates that agree on all rows of the smallest
         # class
-        return lead, _paired_interval(0, 0, smallest)
-    half = float(stdtrit(variance**2 / errors, LEVEL)) * math.sqrt(variance)
+        return lead, _interval_of_lead(0, 0, smallest)
+    quantile = float(stdtrit(variance**2 / errors, LEVEL))
+    half = quantile * math.sqrt(variance)
     return lead, (max(-1.0, lead - half), min(1.0, lead + half))

@@ -22,6 +22,7 @@ def layers(model: Classifier) -> Iterator[Any]:
     if hasattr(model, "steps"):
         yield from layers(model[-1])
     elif has_threshold(model) or type(model).__name__ == "FrozenEstimator":
+        # A threshold that was fitted has a fitted clone.
         yield from layers(getattr(model, "estimator_", model.estimator))
     elif hasattr(model, "best_estimator_"):
         yield from layers(model.best_estimator_)
@@ -38,6 +39,7 @@ def preparations(model: Classifier) -> list[Any]:
 
 def transformed(model: Classifier, X: Matrix) -> Matrix:
     """Return rows as the classifier in a model gets them."""
+    # Pipelines may be within pipelines: the outermost comes first.
     for part in preparations(model):
         X = part.transform(X)
     return X
@@ -142,8 +144,9 @@ def threshold_around(model: Classifier) -> float:
     of_second_class = _is_of_second_class(layer, classifier)
     if not of_probability:
         if of_second_class:
-            # A row exactly at the threshold is predicted positive.
+            # A row exactly at the threshold is predicted to have the second class.
             return float(np.nextafter(threshold, -math.inf))
+        # The response is that of the first class: −f.
         return -threshold
     log_odds = _log_odds(threshold)
     if not of_second_class:
@@ -181,6 +184,7 @@ def _is_of_second_class(layer: Any, classifier: Any) -> bool:
 
 
 def _log_odds(probability: float) -> float:
+    """Return ln(p / (1 − p)); infinite for probabilities of 0 and 1, and beyond."""
     if 0.0 < probability < 1.0:
         return math.log(probability) - math.log1p(-probability)
     return math.copysign(math.inf, probability - 0.5)

@@ -21,13 +21,16 @@ from drsvm.defaults.one_vs_rest import codes_of_predictions
 from drsvm.defaults.roc_auc import auc_parts
 from drsvm.utils.messages import right_aligned
 
-MAX_CLASSES = 12  # a confusion matrix of more classes is not printed
+# A confusion matrix of more classes is not printed: it is wider than a terminal.
+MAX_CLASSES = 12
+# Of the figures that have intervals
 SHORT_NAMES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced",
     "roc_auc": "ROC AUC",
 }
-IF_NEW = ", if the rows are new to the model"  # what the intervals of a file assume
+# What the intervals of a file assume
+IF_NEW = ", if the rows are new to the model"
 
 # What is shown, by name: numbers, None, or figures by class
 Figures: TypeAlias = dict[str, Any]
@@ -55,12 +58,8 @@ def scores(
     dict
         The figures; None for what does not exist.
     """
-    n_classes = len(classes)
     codes = _codes(y, classes)
-    # Not scikit-learn's confusion matrix, which refuses rows of unknown labels only
-    known = codes < n_classes
-    pairs = n_classes * codes[known] + codes_of_predictions(decisions)[known]
-    counts = np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
+    counts = _confusion(codes, codes_of_predictions(decisions), len(classes))
     right = np.diag(counts)
     actual = counts.sum(axis=1)
     recalls = _ratios(right, actual)
@@ -107,10 +106,25 @@ def _codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.where(classes[codes] == y, codes, len(classes))
 
 
+def _confusion(codes: np.ndarray, predicted: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the number of rows by label and by prediction.
+
+    scikit-learn's function refuses rows that all have unknown labels.
+    """
+    known = codes < n_classes
+    pairs = n_classes * codes[known] + predicted[known]
+    counts = np.bincount(pairs, minlength=n_classes**2)
+    return counts.reshape(n_classes, n_classes)
+
+
 def _ratios(parts: np.ndarray, wholes: np.ndarray) -> list[float | None]:
+    """Return shares, or None where there is nothing to have a share of."""
     ratios = []
     for part, whole in zip(parts.tolist(), wholes.tolist(), strict=True):
-        ratios.append(part / whole if whole else None)
+        if whole == 0:
+            ratios.append(None)
+        else:
+            ratios.append(part / whole)
     return ratios
 
 
@@ -134,13 +148,15 @@ def leads(
     codes = _codes(y, classes)
     right = codes_of_predictions(decisions) == codes
     rival = codes_of_predictions(others) == codes
-    # By class, the last of which are the labels that are not among them
+    # By class; the last one has the labels that are not among the classes.
     n = len(classes) + 1
     gains = np.bincount(codes[right & ~rival], minlength=n)
     losses = np.bincount(codes[rival & ~right], minlength=n)
     counts = np.bincount(codes, minlength=n)
+    # The classes that have rows
     own = np.flatnonzero(counts[: len(classes)])
     found: dict[str, Lead | None] = {
+        # All rows are one class.
         "accuracy": lead_in_rates(
             gains.sum(keepdims=True),
             losses.sum(keepdims=True),
@@ -188,8 +204,23 @@ def interval_line(found: Figures, condition: str = "") -> str:
 def compared(figure: str, lead: Figures, rival: str) -> str:
     """Return a lead in words, a loss as plainly as a gain.
 
-    There is none if the interval contains 0.
+    There is no clear one if the interval contains 0.
+
+    Parameters
+    ----------
+    figure : str
+        "accuracy", "balanced_accuracy" or "roc_auc".
+    lead : dict
+        The lead in this figure, from `leads`.
+    rival : str
+        What to call the other classifier.
+
+    Returns
+    -------
+    str
+        The lead and its interval.
     """
+    # Rates are in percent, so that differences are in points.
     scale = 100
     unit = " points"
     digits = 1
@@ -201,6 +232,7 @@ def compared(figure: str, lead: Figures, rival: str) -> str:
     low = scale * lead["interval"][0]
     high = scale * lead["interval"][1]
     near, far = sorted((abs(low), abs(high)))
+    # As many digits as the ends need to differ from 0
     if low <= 0 <= high:
         digits = max(digits, math.ceil(-math.log10(far)))
         limits = f"{low:+.{digits}f} to {high:+.{digits}f}".replace("-", "−")
@@ -227,6 +259,7 @@ def by_class(found: Figures) -> list[str]:
         for count in row.values():
             cells.append(f"{count:,}")
         table.append(cells)
+    # Names of classes are aligned on the left, unlike numbers.
     width = max(len(line[0]) for line in table)
     for line in table:
         line[0] = line[0].ljust(width)

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.result import Result
+from drsvm.utils.annotations import Matrix
 
 
 def resolution(gap: float, tol: float) -> float:
@@ -36,18 +37,22 @@ def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:
     array of bool of shape (n_features,)
         The mask.
     """
+    # By how much each weight changes decisions, in standard deviations
     moves = np.abs(result.weights) * deviations
     order = np.argsort(moves, kind="stable")
+    known = resolution(result.gap, result.tol)
     counts = np.empty(len(moves), dtype=bool)
-    counts[order] = np.cumsum(moves[order]) > resolution(result.gap, result.tol)
+    counts[order] = np.cumsum(moves[order]) > known
     return counts
 
 
-def column_deviations(X) -> np.ndarray:
+def column_deviations(X: Matrix) -> np.ndarray:
     """Return the standard deviations of the columns of dense or sparse rows."""
     if not sparse.issparse(X):
         n = X.shape[0]
-        return MemoryRows(X).moments(np.full(n, 1.0 / n))[1]
+        _, deviations = MemoryRows(X).moments(np.full(n, 1.0 / n))
+        return deviations
+    # Only sparse rows need scikit-learn.
     from sklearn.utils.sparsefuncs import mean_variance_axis
 
     return np.sqrt(mean_variance_axis(X.tocsr(), axis=0)[1])
@@ -71,5 +76,5 @@ def are_noise(
         Whether decision values are constant as far as they are known.
     """
     columns = decisions.reshape(len(decisions), -1)
-    known = [resolution(*precision) for precision in precisions]
+    known = [resolution(gap, tol) for gap, tol in precisions]
     return (columns.std(axis=0) <= known).tolist()

@@ -75,8 +75,8 @@ def worst_case_risk(
         Radius of the ball, or several of them. By default that of the training of a
         WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search;
         required for any other model. The radius and the flip cost of a
-        WassersteinKernelSVC are prices in its feature space; with the kernel "rbf" they
-        are divided by √(2γ), so that a shift costs its length.
+        WassersteinKernelSVC are measured in its feature space; with the kernel "rbf"
+        they are divided by √(2γ), so that a shift costs its length.
     flip_cost, norm, feature_cost : optional
         As in `drsvm.Problem`; `feature_cost` may be a dict by name, as in
         `WassersteinSVC`. By default those of the training of a WassersteinSVC or
@@ -85,7 +85,7 @@ def worst_case_risk(
         adversary.
     intercept_cost : float
         As in `drsvm.Problem`. By default ``inf``, since no shift of the features can
-        move the intercept. With the price that a model was trained with, the hinge risk
+        move the intercept. With the cost that a model was trained with, the hinge risk
         of ``(coef_, certified_intercept_)`` is the objective of the training without
         its ridge term. It must be ``inf`` for a kernel.
     sample_weight : array of shape (n,), optional
@@ -120,6 +120,7 @@ def worst_case_risk(
     Returns
     -------
     float, or array of the shape of `radius`
+        The worst-case risk for every radius.
 
     Examples
     --------
@@ -191,6 +192,7 @@ def attacked_risk(
     Returns
     -------
     float, or array of the shape of `radius`
+        The loss that was found for every radius.
 
     Examples
     --------
@@ -239,7 +241,8 @@ class _Measure(NamedTuple):
             check_confidence(self.confidence)
         if self.loss != "hinge":
             return
-        for option in self.options_by_row():
+        option = self.option_by_row()
+        if option is not None:
             raise ValueError(f"{option} is for error rates: use loss='zero-one'.")
         if self.confidence is not None:
             raise ValueError(
@@ -247,14 +250,13 @@ class _Measure(NamedTuple):
                 "of rows not seen has no bound: use loss='zero-one'."
             )
 
-    def options_by_row(self) -> list[str]:
-        """Return the given options for which it counts what each row's error costs."""
-        options = []
+    def option_by_row(self) -> str | None:
+        """Return a given option for which it counts what each row's error costs."""
         if self.limit == "row":
-            options.append("limit='row'")
+            return "limit='row'"
         if self.costs is not None:
-            options.append("costs")
-        return options
+            return "costs"
+        return None
 
 
 def _risks_by_radius(
@@ -284,7 +286,8 @@ def _risk_of_remote_rows(
     given: AdversaryParameters,
 ) -> Costs:
     """Return the risks on rows elsewhere, where their margins are summed up."""
-    for option in measure.options_by_row():
+    option = measure.option_by_row()
+    if option is not None:
         raise ValueError(
             f"{option} needs rows in memory: a random sample of some 10,000 of them "
             "will do."
@@ -301,12 +304,10 @@ def _risk_of_remote_rows(
     ball = ball_of(model, functions, given)
     classes = functions.classes
     against_rest = positive is not None and (classes is None or len(classes) > 2)
-    problem = Problem(
-        X,
-        y == positive if against_rest else y,
-        sample_weight=sample_weight,
-        **{**ball, "radius": 0.0, "fit_intercept": True},
-    )
+    if against_rest:
+        y = y == positive
+    parameters = {**ball, "radius": 0.0, "fit_intercept": True}
+    problem = Problem(X, y, sample_weight=sample_weight, **parameters)
     if classes is not None and not against_rest:
         check_known(problem.classes, classes)
     radii = _checked_radii(ball["radius"])
@@ -317,17 +318,20 @@ def _risk_of_remote_rows(
     norm = problem.norm_of(coef, intercept)
     risks = problem.worst_case(measure.loss, coef, intercept, norm, radii)
     if measure.confidence is not None:
+        # All errors cost the same: one band holds for all radii.
         n = rows_drawn(sample_weight, problem.n_rows)
         risks = np.minimum(risks + band(measure.confidence, n), 1.0)
     return _shaped_like(ball["radius"], risks)
 
 
 def _checked_radii(radius: Any) -> np.ndarray:
+    """Return one radius or several as an array of shape (number of radii,)."""
     radii = np.ravel(radius).tolist()
     return np.array([validation.check_number(value, "radius") for value in radii])
 
 
 def _shaped_like(radius: Any, risks: np.ndarray) -> Costs:
+    """Return the risks as they were asked for: a number for a number."""
     if np.ndim(radius) == 0:
         return float(risks[0])
     return risks.reshape(np.shape(radius))
@@ -363,7 +367,8 @@ def ball_of(
 ) -> AdversaryParameters:
     """Return the parameters of the ball.
 
-    Those given that are not None come first, then the model's own and the defaults.
+    Those given that are not None come first, then those that the model was trained
+    with, and the defaults last.
     """
     ball: AdversaryParameters = DEFAULT_BALL | classifier.trained_parameters
     for name, value in given.items():

@@ -105,6 +105,7 @@ class WorstCaseDistribution:
             # Columns that do not move cost nothing, even if their cost is infinite.
             costs = np.where(directions.any(axis=0), costs, 0.0)
             directions = directions * costs
+        # The norm of shifts is the dual of that of the weights.
         sizes = [self._problem.norm.dual.value(each) for each in directions]
         of_shifts = float(self.mass @ (self.shift * np.array(sizes)))
         flipped_mass = np.bincount(
@@ -164,6 +165,7 @@ def worst_case_distribution(
     Returns
     -------
     WorstCaseDistribution
+        Its atoms, what they cost and lose, and the worst-case risk.
 
     Examples
     --------
