@@ -93,8 +93,8 @@ def compile_interior_point() -> None:
         solve(problem, InteriorPoint(compiled_steps=False), max_iter=N_ITER)
     # There are several ways to form the matrix of the normal equations (see
     # `matrices_for` in engines/matrices.py). From 5,000 dense rows on, a loop over
-    # tiles replaces BLAS; with 400 sparse features, the matrix is too large for every thread
-    # to have its own.
+    # tiles replaces BLAS; with 400 sparse features, the matrix is too large for every
+    # thread to have its own.
     compile_equations(problem_of("dense", n_rows=5000))
     compile_equations(problem_of("float32", n_rows=5000))
     compile_equations(problem_of("sparse", n_features=400))

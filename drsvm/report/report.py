@@ -79,7 +79,17 @@ class Report:
         return path
 
     def content(self, format: str) -> str:
-        """Return the report as a string: "html", "md" or "json"."""
+        """Return the report as a string.
+
+        Parameters
+        ----------
+        format : {"html", "md", "json"}
+            The page, the same as Markdown, or the summary as JSON.
+
+        Returns
+        -------
+        str
+        """
         if format not in FORMATS.values():
             raise ValueError(f"format must be html, md or json, got {format!r}.")
         if format == "html":
