@@ -5,12 +5,16 @@ They are compared with those that a saved model was tested on, or with the batch
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from drsvm.cli import options as opt
 from drsvm.cli.screen import Payload, Screen
+
+if TYPE_CHECKING:
+    # At run time, this would import scikit-learn.
+    from drsvm.audit.batches import BatchShifts
 
 EXAMPLES = """\
 drsvm drift churn.drsvm march.csv
@@ -126,35 +130,45 @@ def drift(
         "fail_above": fail_above,
         "exit_code": MOVED if has_failed else 0,
     }
-    table: opt.Columns = {}
     first = found.shifts[0]
     if by is None:
         payload |= first.to_dict()
+        table: opt.Columns = {}
         for name in ("name", "distance", "by_chance"):
             table[name] = [column[name] for column in payload["columns"]]
         draw = partial(ShiftDisplay.from_shift, first)
         shown = [str(first), *about]
     else:
-        for name, values in found.to_dict().items():
-            # Without labels, some figures are not known.
-            if None not in values:
-                table[by if name == "batch" else name] = values
-        batches = []
-        for name, shift in zip(found.names, found.shifts, strict=True):
-            batches.append({"batch": name, **shift.to_dict()})
-        payload["batches"] = batches
-        payload["radius"] = found.radius
-        payload["coverage"] = found.coverage
+        payload |= _figures_of_batches(found)
+        table = _table_of_batches(found, by)
         draw = partial(BatchShiftsDisplay.from_shifts, found)
         about.append(
-            f"{len(moved)} of {len(batches)} batches have moved by more than chance "
-            f"explains, which alone gives {1.0 - confidence:.0%} of them; the largest "
-            f"movement is {found.radius:.4g}."
+            f"{len(moved)} of {len(found.shifts)} batches have moved by more than "
+            f"chance explains, which alone gives {1.0 - confidence:.0%} of them; the "
+            f"largest movement is {found.radius:.4g}."
         )
         shown = [table, *about, first.remark()]
     payload |= save_table_and_plot(csv, plot, table, draw)
     screen.finish(payload, *shown)
     return payload["exit_code"]
+
+
+def _figures_of_batches(found: "BatchShifts") -> Payload:
+    """Return the figures of every batch, and the radius that they suggest."""
+    batches = []
+    for name, shift in zip(found.names, found.shifts, strict=True):
+        batches.append({"batch": name, **shift.to_dict()})
+    return {"batches": batches, "radius": found.radius, "coverage": found.coverage}
+
+
+def _table_of_batches(found: "BatchShifts", by: str) -> opt.Columns:
+    """Return a table with a line for every batch, named after their column."""
+    table = {}
+    for name, values in found.to_dict().items():
+        # Without labels, some figures are not known.
+        if None not in values:
+            table[by if name == "batch" else name] = values
+    return table
 
 
 def _limit(fail_above: str | None) -> float | None:

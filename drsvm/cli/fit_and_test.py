@@ -125,15 +125,19 @@ class Fitted(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
+        """The column of the file that each feature comes from."""
         return self.prepared.columns or indices_of_features(self.parts.data.schema)
 
     def pipeline(self, classifier: Classifier) -> Pipeline:
+        """Return a classifier behind this preparation."""
         return Pipeline([*self.prepared.steps, ("classifier", classifier)])
 
     def decisions(self, X: Matrix) -> np.ndarray:
+        """Return the decision values of prepared rows."""
         return np.asarray(self.classifier.decision_function(X))
 
     def test_scores(self) -> Payload | None:
+        """Return how well the test rows are classified; None without such rows."""
         y = self.parts.y_test
         if y is None:
             return None
@@ -196,9 +200,9 @@ class Training:
         """The rows for model selection: those of the test choose nothing."""
         return self.held or self.whole
 
-    # The clock starts when this is first read, so that reading the file is not counted.
     @cached_property
     def time(self) -> TimeLimit:
+        """The time limit, from when this is first read: after the file was read."""
         return TimeLimit.of(self.settings["max_time"])
 
     @cached_property

@@ -62,6 +62,7 @@ class Predictions:
             self.positive = self.classes.tolist()[self.place]
 
     def notes(self) -> Iterator[str]:
+        """Yield what the user should know about the rows of the file."""
         model = self.saved.model
         data = self.data
         n = data.shape[0]
@@ -214,6 +215,7 @@ class Predictions:
         return lines
 
     def summary(self) -> Payload:
+        """Return how often each label is predicted, and scores if there are labels."""
         predicted = predictions(self.decisions, self.classes)
         labels, counts = np.unique(predicted, return_counts=True)
         found = None

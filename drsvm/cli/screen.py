@@ -98,6 +98,7 @@ class Screen:
 
     @property
     def on_terminal(self) -> bool:
+        """Whether someone sees standard error as it is written."""
         return sys.stderr.isatty()
 
     @contextmanager
@@ -122,6 +123,7 @@ class Screen:
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
+        """Print the warnings of the block as notes, at its end."""
         with warnings.catch_warnings(record=True, action="always") as caught:
             try:
                 yield
@@ -187,6 +189,7 @@ def _check_standard_output(error: OSError) -> None:
 def _fail(
     screen: Screen, message: str, code: int, fixes: Sequence[Parameter] = ()
 ) -> typer.Exit:
+    """Print an error with the command to try, if known, and return what ends it."""
     remedy = corrected_command(screen.arguments, fixes)
     if screen.as_json:
         document: Payload = {"error": message, "exit_code": code}
@@ -213,6 +216,7 @@ def in_options(message: str | BaseException) -> str:
 
 
 def _typed(parameter: Parameter) -> str:
+    """Return a parameter as an option, with its value if it has one."""
     words = [_option(parameter)]
     if parameter.value is not None:
         words.append(str(parameter.value))

@@ -64,6 +64,7 @@ class Prepared:
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the features."""
         if self.features is None:
             return None
         return [feature.name for feature in self.features]

@@ -108,6 +108,7 @@ class Analysis:
         self._weigh_rows()
         self._check_labels()
         self._attack()
+        self._bound_errors()
 
     def _compare(self) -> None:
         """Judge the classifier, its rivals and the alternatives by the same rows.
@@ -368,10 +369,9 @@ class Analysis:
         return first[issues.predicted_label[first] != issues.given_label[first]]
 
     def _attack(self) -> None:
-        """Find what an adversary can do.
+        """Describe the worst distribution of the rows.
 
-        Sets `worst_case`, `population` (bounds for rows like these) and `bounds` (the
-        largest errors from flips and from shifts alone).
+        Sets `worst_case`.
         """
         worst = self.distribution
         self.worst_case: Figures | None = None
@@ -390,6 +390,12 @@ class Analysis:
                 "risk_without_adversary": float(risk),
             }
 
+    def _bound_errors(self) -> None:
+        """Bound the error rates.
+
+        Sets `population` (bounds for rows like the held-out ones) and `bounds` (the
+        largest errors from flips and from shifts alone).
+        """
         self.population: Figures | None = None
         if self.judged.held_out:
             adversary = {**self.adversary, "radius": [0.0, self.radius]}

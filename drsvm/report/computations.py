@@ -259,6 +259,7 @@ def _others(material: Material) -> dict[Alternative, ClassifierMixin]:
 
 
 def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
+    """Return what is left of the model's time limit; without one, there is none."""
     seconds = material.setting("max_time")
     if seconds is None:
         return TimeLimit()

@@ -50,12 +50,14 @@ class RowsForReport(NamedTuple):
 
     @property
     def name(self) -> str:
+        """What the rows are called on the page."""
         if self.held_out:
             return "held-out rows"
         return "training rows"
 
     @property
     def counted(self) -> str:
+        """Their number and name."""
         return f"{len(self.y):,} {self.name}"
 
 
@@ -165,6 +167,7 @@ class Material:
 
     @property
     def results(self) -> list[Result]:
+        """The results of the fit, one for each problem."""
         return results_of(self.classifier)
 
     def warn(self, messages: Sequence[str | BaseException], about: str = "") -> None:
@@ -288,16 +291,13 @@ def prepare(model, given: Given) -> Material:
         new_rows = check_rows(transformed(estimator, X_test))
         judged = RowsForReport(new_rows, y_test, held_out=True)
 
-    label = given.label or getattr(given.y, "name", None)
-    if label is not None:
-        label = str(label)
     material = Material(
         model=estimator,
         classifier=classifier,
         X=rows,
         y=y_train,
         judged=judged,
-        label=label,
+        label=_name_of_labels(given),
         feature_names=feature_names,
         columns=list(given.columns or feature_names),
         row_names=np.array(row_names, dtype=object)[train].tolist(),
@@ -306,14 +306,37 @@ def prepare(model, given: Given) -> Material:
         notes=notes,
         source=given.source,
     )
-    if isinstance(estimator, Pipeline) and isinstance(estimator[0], ClippedScaler):
-        names = names or [f"feature {k}" for k in range(X.shape[1])]
-        cells = clipped_cells(
-            estimator[0], names, X_train, lambda _, value: number(value)
-        )
-        material.warn(what_was_clipped(cells))
+    material.warn(_about_clipped(estimator, X_train, names))
     material.warn([warning.message for warning in caught])
     return material
+
+
+def _about_clipped(estimator, X: Matrix, names: list[str] | None) -> list[str]:
+    """Return a note on cells that the scaler in front of the classifier clips."""
+    if not isinstance(estimator, Pipeline):
+        return []
+    scaler = estimator[0]
+    if not isinstance(scaler, ClippedScaler):
+        return []
+
+    def shown(_: int, value: float) -> str:
+        return number(value)
+
+    names = names or _numbered(X.shape[1])
+    return what_was_clipped(clipped_cells(scaler, names, X, shown))
+
+
+def _name_of_labels(given: Given) -> str | None:
+    """Return what the labels are called: by default as the series that has them."""
+    name = given.label or getattr(given.y, "name", None)
+    if name is None:
+        return None
+    return str(name)
+
+
+def _numbered(n_features: int) -> list[str]:
+    """Return names of features that have none."""
+    return [f"feature {k}" for k in range(n_features)]
 
 
 def _as_matrix_and_labels(X, y) -> tuple[Matrix, np.ndarray]:
@@ -477,7 +500,7 @@ def _columns_behind(
         with suppress(AttributeError, ValueError, NotImplementedError):
             names = list(map(str, estimator[:-1].get_feature_names_out(names)))
     if names is None or len(names) != n_features:
-        names = [f"feature {k}" for k in range(n_features)]
+        names = _numbered(n_features)
     return names, scaled
 
 

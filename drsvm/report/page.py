@@ -145,10 +145,12 @@ def _without_blank_lines(text: str) -> str:
 
 
 def _markdown_text(words: object) -> str:
+    """Return words in one line in which nothing counts as markup."""
     return re.sub(r"([\\`*_\[\]<>#|&$])", r"\\\1", " ".join(str(words).splitlines()))
 
 
 def _markdown_code(words: object) -> str:
+    """Return words as code; what contains a backtick is put between two of them."""
     line = " ".join(str(words).splitlines())
     if "`" in line:
         return f"``{line}``"
@@ -166,6 +168,7 @@ def _power(value: float) -> str:
 
 
 def _html_power(value: float) -> str:
+    """Return the same number as 1.5 · 10⁻⁸ with markup."""
     mantissa, _, exponent = _power(value).partition("e")
     if not exponent:
         return mantissa

@@ -42,6 +42,7 @@ def provenance(material: Material) -> Figures:
 
 
 def _digest_of_model(material: Material) -> str:
+    """Return the SHA-256 of all that decides: weights, intercepts and classes."""
     classifier = material.classifier
     if material.has_kernel:
         parts = [classifier.dual_coef_, dense(classifier.landmarks_)]
