@@ -1,1 +1,1 @@
-"""A general-purpose solver."""
+"""A general-purpose conic solver, Clarabel: a reference, and the last resort."""

@@ -4,9 +4,10 @@
     subject to    1 − m_i ≤ t_i,   1 + m_i − κ_i λ ≤ t_i,   0 ≤ t_i,   ‖v‖_q ≤ λ,
                   s_j w_j ≥ 0
 
-with v = (w_1/a_1, …, w_d/a_d, b/a_0), without the entries of infinite cost. It is the
-reference for tests and the baseline for benchmarks. Clarabel's own status "Solved" is
-not trusted: its multipliers go through the same certificate as those of all solvers.
+with the losses t_i and v = (w_1/a_1, …, w_d/a_d, b/a_0), without the entries of
+infinite cost. It is the reference for tests and the baseline for benchmarks, and what
+`auto` tries on few rows if its own methods fail. Clarabel's own status "Solved" is not
+trusted: its multipliers go through the same certificate as those of all solvers.
 """
 
 import signal
@@ -26,7 +27,12 @@ from drsvm.solvers.base import EVERY_CAPABILITY, Candidate, Limits, Solver, Stat
 from drsvm.solvers.interior_point.cones import entries_with_cost
 from drsvm.utils.lazy import optional
 
+# Far more iterations than Clarabel takes where it succeeds
 MAX_ITERATIONS = 200
+# The unit of λ is 10 ε, and no less than this share of the typical norm of a row (see
+# `_unit`).
+RADII = 10
+LEAST_UNIT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,7 @@ class ConicState(State):
         self.settings = settings
         self.limits = limits
         self.model = build_model(problem)
+        # Before the only step: w = 0
         self.answer = Candidate(np.zeros(problem.n_features))
         self.report: dict[str, Any] = {}
 
@@ -150,9 +157,10 @@ def postponed_interrupt() -> Iterator[threading.Event]:
 
 
 class Model(NamedTuple):
-    """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound.
+    """The problem in the form minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound.
 
-    The last `n_cone` rows lie in a second-order cone instead.
+    The variables x are (w, b), λ, t and, for q = 1, u. For the last `n_cone` rows,
+    bound − Ax is in the second-order cone instead.
     """
 
     P: sparse.csc_array
@@ -160,17 +168,20 @@ class Model(NamedTuple):
     A: sparse.csc_array
     bound: np.ndarray
     n_cone: int
-    unit: float  # of the features
+    unit: float
+    """Features are divided by it, so that w and λ in x are multiplied by it."""
 
 
 def build_model(problem: Problem) -> Model:
-    """Build the matrices of the problem.
+    """Return the matrices of the problem.
 
-    The variables are (w, b), λ, t and u, without those a case does not need.
+    They consist of blocks of columns for (w, b), λ, t and, for q = 1, u. A block that
+    is None is 0.
     """
     n = problem.n_rows
     d = problem.n_features
     unit = _unit(problem)
+    # y_i (x_i, 1), whose products with (w, b) are the margins m
     signs = problem.signs[:, None]
     signed = sparse.csr_array(problem.X.astype(np.float64)) * (signs / unit)
     if problem.fit_intercept:
@@ -197,10 +208,12 @@ def build_model(problem: Problem) -> Model:
     if problem.radius > 0 or problem.flips_possible:
         norm_blocks, n_cone = _norm_rows(problem, unit)
         blocks += norm_blocks
+    # Only the blocks of q = 1 have columns for u.
     widest = max(map(len, blocks))
     blocks = [block + [None] * (widest - len(block)) for block in blocks]
     A = sparse.block_array(blocks, format="csc")
 
+    # 4. The bounds, the linear part of the objective, and the ridge
     bound = np.zeros(A.shape[0])
     bound[: n + len(flips)] = -1.0
     lam = signed.shape[1]
@@ -216,13 +229,13 @@ def build_model(problem: Problem) -> Model:
 def _unit(problem: Problem) -> float:
     """Return a unit of length in which λ is not far from 1.
 
-    At the optimum ε λ ≤ 1 and (c/2) ‖w‖² ≤ 1. Without it, Clarabel fails on small
-    features, whose weights are large.
+    At the optimum ε λ ≤ 1 and (c/2) ‖w‖² ≤ 1. Without such a unit, Clarabel fails on
+    small features, whose weights are large.
     """
     typical = typical_row_norm(problem)
-    unit = max(10 * problem.radius, problem.l2**0.5)
+    unit = max(RADII * problem.radius, problem.l2**0.5)
     if unit > 0:
-        return float(np.clip(unit, 1e-6 * typical, typical))
+        return float(np.clip(unit, LEAST_UNIT * typical, typical))
     return typical
 
 
@@ -233,9 +246,9 @@ def _picked(entries: np.ndarray, factors: np.ndarray, size: int) -> sparse.csr_a
 
 
 def _norm_rows(problem: Problem, unit: float) -> tuple[list[list[Any]], int]:
-    """Return rows of blocks, for (w, b), λ, t and u, that state ‖v‖_q ≤ λ.
+    """Return rows of blocks that state ‖v‖_q ≤ λ, and the size of a second-order cone.
 
-    The second value is the size of a second-order cone.
+    The blocks are for (w, b), λ, t and, for q = 1, u.
     """
     entries, costs = entries_with_cost(problem)
     d = problem.n_features
@@ -248,7 +261,7 @@ def _norm_rows(problem: Problem, unit: float) -> tuple[list[list[Any]], int]:
     units = np.where(entries < d, 1.0, unit)
     v = _picked(entries, units / costs, d + problem.fit_intercept)
     if isinstance(problem.norm, L2):
-        # (λ, v) in the second-order cone
+        # (λ, v) in the second-order cone: minus it, since the cone is for bound − Ax
         return [[None, -one, None], [-v, None, None]], n + 1
     ones = np.ones((n, 1))
     if isinstance(problem.norm, LInf):
@@ -275,6 +288,7 @@ def _candidate(problem: Problem, model: Model, found) -> Candidate:
         # Clarabel's tolerance may leave weights slightly beyond 0.
         weights[weights * problem.monotonic_cst < 0] = 0.0
     intercept = float(x[d]) if problem.fit_intercept else 0.0
+    # The multipliers of the first constraint are α, those of the second β.
     flip_dual = None
     if problem.flips_possible:
         n_flips = np.count_nonzero(problem.can_flip)

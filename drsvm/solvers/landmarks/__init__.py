@@ -1,4 +1,8 @@
-"""Kernel problems, in a growing span of functions."""
+"""Kernel problems, in a growing span of functions.
+
+`landmark_solver` has the solver, and rough solutions without a proof; `span` is a
+subspace of the feature space with an orthonormal basis.
+"""
 
 from typing import TYPE_CHECKING
 

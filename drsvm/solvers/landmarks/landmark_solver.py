@@ -1,11 +1,13 @@
 """Kernel problems in a growing span of functions, until the full problem is proven.
 
-An optimal f is a multiple of v = Σ_i u_i φ(x_i), u = (α − β) y. Most rows have α at one
-of its bounds, 0 or π: if these were known, f would be in the span of their sum and of
-the other rows, which are few. So each iteration solves the problem in a span with the
-interior-point solver, and adds v and the rows whose multipliers are between the bounds.
-Multipliers of the small problem bound the full one from below, where v is measured with
-its part outside the span.
+In the feature space of a kernel, rows are functions φ(x_i) and the weights are a
+function f (`problem/kernel_rows.py`). An optimal f is a multiple of v = Σ_i u_i φ(x_i),
+u = (α − β) y. Most rows have α at one of its bounds, 0 or π: if these were known, f
+would be in the span of their sum and of the other rows, which are few. So each
+iteration solves the problem in a span with the interior-point solver, and adds v and
+the rows whose multipliers are between the bounds, as **landmarks**. Multipliers of the
+small problem bound the full one from below, where v is measured with its part outside
+the span.
 
 Rough solutions, without proof, are linear problems in the span of few functions.
 Without some of the rows, an optimal f is close to a multiple of v over the others. What
@@ -30,7 +32,7 @@ from drsvm.solvers.loop import run
 from drsvm.solvers.selection import interior_point_seconds
 from drsvm.utils.clock import TimeLimit
 
-# The number of landmarks to start with, and at least to add
+# The number of landmarks to start with, and the least number to add
 FIRST = 100
 # Up to this number of rows, all are landmarks: the path to the answer then depends on
 # their contents only.
@@ -39,27 +41,26 @@ ALL_AT_ONCE = 300
 NEEDED = 0.7
 # A multiplier within this share of its bounds is at one of them.
 BETWEEN = 1e-3
-# The largest tolerance in a span, and that as a share of the gap that was proven last
+# The tolerance in a span: at most LOOSEST, ACCURACY times the gap that was proven last,
+# and towards the end SHARE times the tolerance asked for, at least MIN_SHARE times that
 LOOSEST = 1e-4
 ACCURACY = 0.03
-# The usual and the smallest tolerance in a span towards the end, as shares of the
-# tolerance asked for
 SHARE = 0.3
 MIN_SHARE = 0.01
 # How much of the memory the features in a span may take, and how many copies of them
-# there are
+# there are in a solve
 SHARE_OF_MEMORY = 0.4
 COPIES = 4
-# Seconds of a solve per row and squared size, and how much larger the next span should
-# be
+# Seconds of a solve per row and squared size of the span, as measured
 SOLVING = 1.5e-9
+# There is another step only if there is time for a span this many times as large.
 MORE = 1.1
-# Seconds of the interior point, in which it is preferred for a rough solution
+# The interior point is preferred for a rough solution up to this number of seconds.
 QUICK = 1.0
 # The number of landmarks of a rough solution
 ROUGH = 200
-# The least number of those of one close to a known solution, or as many as leave rows
-# few enough for compiled steps
+# Close to a known solution there are fewer: as many as leave the rows few enough for
+# compiled steps, but at least this number.
 NEAR_A_SOLUTION = 80
 
 
@@ -112,24 +113,24 @@ class Landmarks(Solver):
 
 
 class LandmarkState(State):
-    """A run.
-
-    One step solves the problem in the span, and extends the span before the next.
-    """
+    """A run: each step but the first extends the span, and solves the problem there."""
 
     def __init__(self, problem: Problem, settings: Landmarks, limits: Limits):
         self.problem = problem
         self.settings = settings
         self.limits = limits
         n = problem.n_rows
+        # The largest span that fits into memory
         fitting = SHARE_OF_MEMORY * problem.rows.room() / (8 * COPIES * n)
         self.most = int(min(n, fitting))
-        # The proven gap, and the result of the last step
+        # The gap that was proven last, the result of the last step in its span, and its
+        # candidate for the full problem
         self.gap = 1.0
         self.result: Any = None
         self.offered = Candidate(np.zeros(n))
         # What a radius is reduced by because of rounding errors (see `_change_span`)
         self.reserve = 0.0
+        # What has limited the span, for the user
         self.reason = ""
 
         # 1. The first span
@@ -145,7 +146,8 @@ class LandmarkState(State):
             self.span = Span(problem.rows)
             self.span.add_landmarks(np.sort(rows[: WIDER * size]), size)
 
-        # 2. The tolerance, and where to start
+        # 2. The tolerance in the span, and where to start. In the span of all rows, one
+        # solve should be enough.
         self.tol = SHARE * limits.tol
         self.start = None
         if settings.n_landmarks is None:
@@ -156,6 +158,7 @@ class LandmarkState(State):
                 self.start = self._in_span(limits.start)
 
     def _in_span(self, classifier: Candidate) -> tuple[np.ndarray, float]:
+        """Return the projection of a classifier on the span, as linear weights."""
         return self.span.products(classifier.weights), classifier.intercept
 
     def step(self) -> None:
@@ -172,14 +175,14 @@ class LandmarkState(State):
         )
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        # There may be no time for a larger span.
+        # No further step is started without time for a larger span.
         in_time = functions_in_time(self.problem, self.limits.time)
         self.step_seconds = 0.0
         if in_time < MORE * self.span.size:
             self.step_seconds = np.inf
 
     def _change_span(self) -> None:
-        """Add v and rows between the bounds.
+        """Add v and the rows between their bounds, and set the next tolerance.
 
         Of a span that is far larger than that, keep only what is needed.
         """
@@ -198,7 +201,7 @@ class LandmarkState(State):
             # So that the next function is no worse
             self.span.add_sum(candidate.weights)
 
-        # 2. More landmarks, and v
+        # 2. More landmarks, at most half as many as functions, and v
         in_time = functions_in_time(problem, self.limits.time)
         room = min(self.most, in_time) - self.span.size
         most = int(min(max(FIRST, old.size // 2), room))
@@ -210,11 +213,12 @@ class LandmarkState(State):
             v = problem.rows.weighted_sum(signed)
             if self.span.add_sum(v):
                 changed = True
+            # If nothing is missing in the span, rounding errors are all that is between
+            # the norm of v there and its norm in the full problem. Multipliers for a
+            # radius that is less by this need not be scaled down in the repair, which
+            # would cost far more.
             self.reserve = 0.0
             if not changed:
-                # By how much rounding errors may increase the norm of a sum in the
-                # span: multipliers that use up less of the radius need not be scaled
-                # down, which would cost far more.
                 norm = float(problem.rows.coordinates(v)[0])
                 rounding = norm - float(np.linalg.norm(self.span.products(v)))
                 self.reserve = min(max(rounding, 0.0), 0.5 * problem.radius)
@@ -236,7 +240,7 @@ class LandmarkState(State):
     def candidate(self) -> Candidate:
         """Return the function as coefficients of the rows.
 
-        With the multipliers, if there is time to measure their v.
+        It comes with its multipliers if there is time to compute the norm of their v.
         """
         result = self.result
         if result is None:
@@ -278,7 +282,20 @@ def between_bounds(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return (α − β) y, the rows in an order, and how many are between their bounds.
 
-    The first rows are those whose multipliers are the farthest from their bounds.
+    The first rows are those whose multipliers are the farthest from their bounds, as
+    shares of their weights.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    result : Result or Candidate
+        Its solution, with multipliers.
+
+    Returns
+    -------
+    signed, order, n_free : array of shape (n,), array of shape (n,), int
+        The coefficients u, all rows, and how many of the first rows are free to change.
     """
     alpha = problem.multipliers_from(result.hinge_dual)
     beta = problem.multipliers_from(result.flip_dual)
@@ -293,9 +310,12 @@ def functions_in_time(problem: Problem, time: TimeLimit, n_solves: int = 1) -> f
     """Return the number of functions of a kernel for which there is time.
 
     Solves in their span, and values, are likely to take half of the time that is left.
+    It is infinite without a time limit, and for linear problems.
     """
     if not (time.limited and problem.rows.is_kernel):
         return np.inf
+    # m functions take n (each·m + n_solves·SOLVING·m²) seconds: the positive root m of
+    # c m² + 2·each·m = left / n
     each = problem.rows.seconds_per_value
     left = max(time.left(), 0.0)
     c = 2.0 * n_solves * SOLVING
@@ -305,12 +325,12 @@ def functions_in_time(problem: Problem, time: TimeLimit, n_solves: int = 1) -> f
 def rough_solver(problem: Problem) -> str | Solver:
     """Return a solver for a solution that needs no proof.
 
-    Of a kernel, it takes as many landmarks as do for a rough one.
+    For a kernel, its landmarks are as many as are enough for that.
     """
     if problem.rows.is_kernel:
         return Landmarks(min(problem.n_rows, ROUGH), proves=False)
-    # With norm=1, epochs are rarely faster overall, and rounding errors change what
-    # they find.
+    # With norm=1, epochs are rarely faster overall, and what they find depends on
+    # rounding errors.
     if problem.norm.p == 1 and 0.0 < interior_point_seconds(problem) <= QUICK:
         return "interior-point"
     return "auto"
@@ -321,7 +341,20 @@ def linear_problems(
 ) -> list[tuple[Problem, tuple[np.ndarray, float] | None]]:
     """Return a linear problem for each of several masks of rows to train on.
 
-    It has the same rows, and comes with where to start.
+    Parameters
+    ----------
+    problem : Problem
+        A linear problem, which is returned as it is, or one of a kernel.
+    trained : list of boolean arrays of shape (n,)
+        The masks.
+    solution : Result, Candidate or None
+        The solution of the problem, if it is known.
+
+    Returns
+    -------
+    list of (Problem, start)
+        For each mask, a linear problem with all rows, of which those of the mask are to
+        be taken, and the weights and intercept to start from, or None.
     """
     rows = problem.rows
     start = None
@@ -331,7 +364,8 @@ def linear_problems(
             start = (solution.weights, solution.intercept)
         return [(problem, start)] * len(trained)
 
-    # Without values, a sum would take a pass over all pairs of rows.
+    # 1. The functions that all spans have in common, and one more for each. Without
+    # stored values, that sum would take a pass over all pairs of rows.
     if solution is None or rows.values is None:
         common = rough_span(problem, ROUGH)
         sums = [None] * len(trained)
@@ -343,6 +377,8 @@ def linear_problems(
         common.add_landmarks(np.union1d(free, drawn_rows(problem, size)), size)
         parts = [np.where(rows.vector(mask), signed, 0.0) for mask in trained]
         sums = rows.weighted_sums(parts)
+
+    # 2. The spans, and the problems there
     found = []
     for coefficients in sums:
         span = copy(common)

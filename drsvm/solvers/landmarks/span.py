@@ -5,6 +5,12 @@ with ‖f‖ = ‖w‖₂, and a row x_i into the features q_l(x_i). All that is
 function g = Σ_i c_i φ(x_i) are its values at the rows: its product with q_l is Σ_i c_i
 q_l(x_i). The features are an array of the rows' library, everything else is one of
 numpy.
+
+References
+----------
+S. Fine and K. Scheinberg, "Efficient SVM training using low-rank kernel
+representations", Journal of Machine Learning Research 2, 243-264, 2001: a basis by the
+pivoted Cholesky factorisation of the matrix of the kernel.
 """
 
 import numpy as np
@@ -26,14 +32,28 @@ WIDER = 4
 
 
 class Span:
-    """An orthonormal basis: values at the rows (`features`) and coefficients."""
+    """An orthonormal basis of a subspace, which starts empty and grows.
+
+    Parameters
+    ----------
+    rows : FunctionRows
+        The rows φ(x_i).
+
+    Attributes
+    ----------
+    features : array of shape (n, m)
+        The values of the basis at the rows.
+    landmarks : array of int
+        The rows that are landmarks.
+    sums : array of shape (n, number of sums)
+        The coefficients of the functions that are sums of rows.
+    """
 
     def __init__(self, rows: FunctionRows):
         n = rows.shape[0]
         self.rows = rows
         self.features = rows.vector(np.zeros((n, 0)))
         self.landmarks = np.zeros(0, dtype=int)
-        # The coefficients of the functions that are sums of rows
         self.sums = np.zeros((n, 0))
         # The basis in terms of landmarks and sums in the order in which they were
         # added, and which of them are sums
@@ -42,13 +62,19 @@ class Span:
 
     @property
     def size(self) -> int:
+        """The dimension of the subspace."""
         return self.features.shape[1]
 
     def add_landmarks(self, candidates: np.ndarray, most: int) -> int:
-        """Add those rows that are farthest from the span, and return their number."""
+        """Add candidates as landmarks, those farthest from the span first.
+
+        At most `most` are added, and none that is in the span up to rounding. Return
+        their number.
+        """
         candidates = np.setdiff1d(candidates, self.landmarks)
         if len(candidates) == 0 or most <= 0:
             return 0
+        # Distances are relative to ‖φ(x_j)‖, the scale.
         scale = np.sqrt(np.maximum(to_numpy(self.rows.squares[candidates]), 1e-300))
         inside = to_numpy(self.features[candidates]).T
         products = to_numpy(self.rows.columns(candidates, candidates))
@@ -64,6 +90,7 @@ class Span:
 
     def add_sum(self, coefficients: np.ndarray) -> int:
         """Add Σ c_i φ(x_i) to the span; return 0 if it was in it already, else 1."""
+        # ‖g‖², what of it is inside the span, and the rest
         values = self.rows.product(coefficients)
         c = self.rows.vector(coefficients)
         square = float(c @ values)
@@ -78,10 +105,18 @@ class Span:
         return 1
 
     def _extend(self, inside, values, lower, is_sum: bool) -> None:
-        """Add functions to the basis.
+        """Add k functions to the basis, by a step of Gram-Schmidt orthogonalisation.
 
-        Their products with the basis, their values at the rows, and the Cholesky factor
-        of the Gram matrix of their parts outside the span are given.
+        Parameters
+        ----------
+        inside : array of shape (m, k)
+            Their products with the basis.
+        values : array of shape (n, k)
+            Their values at the rows.
+        lower : array of shape (k, k)
+            The Cholesky factor of the Gram matrix of their parts outside the span.
+        is_sum : bool
+            Whether they are sums of rows rather than landmarks.
         """
         new = solve_triangular(lower, np.eye(len(lower)), lower=True).T
         if self.size:
@@ -94,7 +129,7 @@ class Span:
         self._is_sum = np.append(self._is_sum, [is_sum] * len(new))
 
     def products(self, coefficients) -> np.ndarray:
-        """Return the products of Σ c_i φ(x_i) with the basis."""
+        """Return the products of Σ c_i φ(x_i) with the basis: its projection."""
         return to_numpy(self.features.T @ self.rows.vector(coefficients))
 
     def linear(self, problem: Problem) -> Problem:
@@ -120,14 +155,29 @@ def _farthest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows farthest from a span and from each other.
 
-    Given are the products of rows of length 1 with each other and with the basis of the
-    span. The second value is the Cholesky factor of what is outside the span. The
-    factorisation pivots; LAPACK's would go on to the last row that adds something.
+    It is a pivoted Cholesky factorisation that ends after `most` rows; LAPACK's would
+    go on to the last row that adds something.
+
+    Parameters
+    ----------
+    products : array of shape (n, n)
+        The products of rows of length 1 with each other.
+    inside : array of shape (m, n)
+        Their products with the basis of the span.
+    most : int
+        The largest number of rows to return.
+
+    Returns
+    -------
+    array of int of shape (k,), array of shape (k, k)
+        The rows, and the Cholesky factor of the Gram matrix of their parts outside the
+        span.
     """
     size, n = inside.shape
     most = min(most, n)
     factor = np.empty((size + most, n))
     factor[:size] = inside
+    # The squared distances from the span
     rest = products.diagonal() - np.square(inside).sum(axis=0)
     kept = list[int]()
     for k in range(size, size + most):
@@ -153,6 +203,7 @@ def rough_span(problem: Problem, size: int) -> Span:
 
 
 def _drawn_span(problem: Problem, size: int) -> Span:
+    """Return a span of landmarks, the best ones of WIDER times as many drawn rows."""
     span = Span(problem.rows)
     span.add_landmarks(drawn_rows(problem, WIDER * size), size)
     return span
