@@ -30,7 +30,7 @@ from drsvm.cli.training_rows import (
     prepare,
     rows_of,
 )
-from drsvm.defaults.prices import flip_costs_of_rows
+from drsvm.defaults.costs import flip_costs_of_rows
 from drsvm.persistence.audits import MOST_ROWS, Audit, sample_of
 from drsvm.persistence.model_files import SavedModel
 from drsvm.persistence.model_files import save as save_model

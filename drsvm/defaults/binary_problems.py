@@ -1,9 +1,10 @@
 """The binary problems of a fit, and where solvers see their rows from.
 
-The intercept is priced at the centre x̄ of the data: b + w·x̄ is inside the norm
-instead of b, so that a shift of the columns changes nothing. For that, dense columns
-are shifted by their weighted means before a problem is solved; with several classes,
-the rows of one class weigh as much as all others, and every class has its own centre.
+The cost of the intercept is that at the centre x̄ of the data: b + w·x̄ is inside the
+norm instead of b, so that a shift of the columns changes nothing. For that, dense
+columns are shifted by their weighted means before a problem is solved; with several
+classes, the rows of one class weigh as much as all others, and every class has its own
+centre.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ Start = Result | tuple[np.ndarray, float] | None
 
 
 def centre_of(problem: Problem) -> np.ndarray | None:
-    """Return the weighted means of the columns, where the intercept is priced.
+    """Return the weighted means of the columns, where the intercept has its cost.
 
     None for sparse rows or means of 0.
     """

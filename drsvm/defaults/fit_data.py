@@ -14,12 +14,12 @@ import numpy as np
 
 from drsvm.defaults import one_vs_rest
 from drsvm.defaults.binary_problems import BinaryProblems, Solved, Start, at_centre
+from drsvm.defaults.costs import with_intercept_cost
 from drsvm.defaults.out_of_fold import (
     MOST_FETCHED,
     OutOfFoldDecisions,
     decisions_of_rows,
 )
-from drsvm.defaults.prices import with_intercept_cost
 from drsvm.defaults.radius_rule import MAX_SAMPLE, MIN_SAMPLE
 from drsvm.defaults.select_by_folds import EvaluationRows, rows_to_judge
 from drsvm.problem.backends import Backend, backend_of, to_numpy
@@ -138,7 +138,7 @@ class FitData:
         Parameters
         ----------
         parameters : dict
-            Those of `Problem`. The price of the intercept may be "auto".
+            Those of `Problem`. The cost of the intercept may be "auto".
 
         Returns
         -------

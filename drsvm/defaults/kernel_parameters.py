@@ -1,4 +1,8 @@
-"""The parameters of a kernel, and the points and the functions that they make."""
+"""The parameters of a kernel, as users state them, and the function that they make.
+
+A kernel function takes *points*: the rows with every feature times the cost of its
+shift, or the numbers of rows in a precomputed table of values.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +16,10 @@ from drsvm.problem.validation import check_number
 from drsvm.solvers.base import check_count
 from drsvm.utils.annotations import Matrix
 
-# γ times the mean squared distance from the centre, with gamma="rule"; fixed on the
-# data sets on which the study decides
+# γ times the mean squared distance of a row from the centre, with gamma="rule"; fixed
+# on the data sets on which the study decides
 WIDTH = 0.3
+# The kernels that have names; "precomputed" takes a table of values in place of rows
 NAMES = ("rbf", "laplacian", "poly", "linear", "precomputed")
 # The kernels whose γ is a width
 WITH_WIDTH = ("rbf", "laplacian")
@@ -25,10 +30,15 @@ class KernelParameters:
     """The parameters of a kernel, and the costs of the features that it takes."""
 
     name: str | Callable[[Matrix, Matrix], np.ndarray]
+    """One of NAMES, or a function that returns the values for two sets of rows."""
+
     gamma: float | str
+    """The coefficient γ, or "rule", "scale" or "auto"."""
+
     degree: int
     coef0: float
     costs: np.ndarray | None
+    """The costs of the features; None if all are 1."""
 
     @property
     def is_table(self) -> bool:
@@ -41,7 +51,20 @@ class KernelParameters:
         return self.gamma == "rule" and self.name in WITH_WIDTH
 
     def function(self, gamma: float, table: Matrix | None = None) -> KernelFunction:
-        """Return the function with a coefficient γ; `table` has precomputed values."""
+        """Return the kernel function.
+
+        Parameters
+        ----------
+        gamma : float
+            The coefficient γ.
+        table : array of shape (n, n), optional
+            The values of a precomputed kernel.
+
+        Returns
+        -------
+        KernelFunction
+            The function.
+        """
         if callable(self.name):
             return functions.Given(self.name)
         degree = check_count(self.degree, "degree")
@@ -65,7 +88,7 @@ class KernelParameters:
             message += " It is not positive definite."
         raise ValueError(message)
 
-    def priced(self, X: Matrix) -> Matrix:
+    def scaled(self, X: Matrix) -> Matrix:
         """Return the columns times the costs of their shifts, as floats of 64 bits."""
         X = X.astype(np.float64, copy=False)
         if self.costs is None or self.is_table:
@@ -78,9 +101,9 @@ class KernelParameters:
         return scaled_columns(X, self.costs)
 
     def points(self, X: Matrix) -> Matrix:
-        """Return what the function takes: priced rows, or their numbers in a table."""
+        """Return what the function takes: scaled rows, or their numbers in a table."""
         if not self.is_table:
-            return self.priced(X)
+            return self.scaled(X)
         if X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"A precomputed kernel needs a square matrix, got X of shape {X.shape}."
@@ -88,7 +111,20 @@ class KernelParameters:
         return np.arange(len(X))[:, None]
 
     def coefficient(self, X: Matrix, sample_weight: np.ndarray | None) -> float:
-        """Return γ by the parameter `gamma`."""
+        """Return γ by the parameter `gamma`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The training rows.
+        sample_weight : array of shape (n,), optional
+            Their weights, which count for "rule" only: "scale" is that of scikit-learn.
+
+        Returns
+        -------
+        float
+            The coefficient.
+        """
         gamma = self.gamma
         if not isinstance(gamma, str):
             if not check_number(gamma, "gamma") > 0.0:
@@ -101,7 +137,9 @@ class KernelParameters:
             )
         if self.is_table or gamma == "auto":
             return 1.0 / X.shape[1]
-        X = self.priced(X)
+        # Of all entries for "scale", and of all rows for "rule": 1 / γ is a multiple of
+        # a variance. Where it is 0, any γ will do.
+        X = self.scaled(X)
         weights = np.ones(X.shape[0])
         if gamma == "rule" and sample_weight is not None:
             weights = sample_weight
@@ -109,7 +147,11 @@ class KernelParameters:
         means = np.asarray(shares @ X).ravel()
         mean_square = float(shares @ squared_norms(X))
         if gamma == "rule":
-            distance = float(mean_square - means @ means)
-            return WIDTH / distance if distance > 0 else 1.0
+            square = float(mean_square - means @ means)
+            if square > 0.0:
+                return WIDTH / square
+            return 1.0
         variance = float(mean_square / X.shape[1] - means.mean() ** 2)
-        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        if variance > 0.0:
+            return 1.0 / (X.shape[1] * variance)
+        return 1.0

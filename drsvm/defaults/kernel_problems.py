@@ -7,7 +7,7 @@ classifier has not seen are ranked better with narrower ones, by more than chanc
 explains.
 
 With given landmarks, and on a cluster, the problem is linear, in the span of landmarks.
-Width, radius, ridge and the price of the intercept are then chosen with a sample of the
+Width, radius, ridge and the cost of the intercept are then chosen with a sample of the
 rows, in this process's memory. For radius and ridge each of them counts for many; what
 decides on a width are so few rows.
 """
@@ -23,10 +23,10 @@ from scipy import sparse
 
 from drsvm.defaults import one_vs_rest
 from drsvm.defaults.binary_problems import BinaryProblems
+from drsvm.defaults.costs import with_intercept_cost
 from drsvm.defaults.fit_data import FitData, RemoteFitData
 from drsvm.defaults.kernel_parameters import KernelParameters
 from drsvm.defaults.landmark_basis import LandmarkBasis
-from drsvm.defaults.prices import with_intercept_cost
 from drsvm.defaults.radius_rule import MAX_SAMPLE, MIN_SAMPLE
 from drsvm.defaults.regularisation import pilot_time, regularised_by_rule
 from drsvm.defaults.select_by_folds import (
@@ -77,7 +77,7 @@ def problems_in_feature_space(
     kernel : KernelParameters
         The kernel.
     parameters : dict
-        Those of `Problem`. The price of the intercept may be "auto".
+        Those of `Problem`. The cost of the intercept may be "auto".
     radius, l2 : float or "auto"
         Radius and ridge.
     solver : Landmarks

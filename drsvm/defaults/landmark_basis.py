@@ -48,7 +48,7 @@ class LandmarkBasis(NamedTuple):
         LandmarkBasis
             The landmarks and the basis of their span.
         """
-        points = kernel.priced(given)
+        points = kernel.scaled(given)
         span = Span(KernelRows(points, rows.function))
         span.add_landmarks(np.arange(points.shape[0]), most)
         chosen = span.landmarks

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 
 from drsvm.defaults.binary_problems import NEGLIGIBLE
-from drsvm.defaults.prices import with_intercept_cost
+from drsvm.defaults.costs import with_intercept_cost
 from drsvm.problem.problem import Problem
 from drsvm.problem.row_sums import masses_of_classes
 from drsvm.problem.sampling import in_content_order
@@ -125,7 +125,7 @@ def binary_problems(
 ) -> list[Problem]:
     """Return one problem per class, or one for two classes.
 
-    "auto" is the same price of the intercept for all.
+    "auto" is the same cost of the intercept for all.
     """
     first = Problem(
         CheckedRows(X),

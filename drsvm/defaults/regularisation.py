@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from drsvm.defaults.binary_problems import BinaryProblems
+from drsvm.defaults.costs import number_or_auto
 from drsvm.defaults.fit_data import FitData
-from drsvm.defaults.prices import number_or_auto
 from drsvm.defaults.radius_rule import Automatic, automatic, automatic_ridge
 from drsvm.defaults.select_by_folds import scaled_by_folds
 from drsvm.solvers.base import Solver

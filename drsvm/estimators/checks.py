@@ -13,9 +13,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from drsvm.defaults.costs import flip_costs_of_classes
 from drsvm.defaults.fit_data import ClassWeight, FitData, RemoteFitData
 from drsvm.defaults.outliers import warn_of_far_cells
-from drsvm.defaults.prices import flip_costs_of_classes
 from drsvm.estimators.column_errors import naming_columns
 from drsvm.estimators.parameters import feature_costs
 from drsvm.estimators.placement import remote_backend

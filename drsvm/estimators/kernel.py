@@ -435,7 +435,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         kernel = self._kernel()
         return KernelClassifier(
             kernel.function(self.gamma_),
-            kernel.priced(self.landmarks_),
+            kernel.scaled(self.landmarks_),
             self.dual_coef_,
             self.intercept_,
             self.classes_,

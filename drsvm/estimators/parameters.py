@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.defaults.prices import intercept_cost_or_auto
+from drsvm.defaults.costs import intercept_cost_or_auto
 from drsvm.problem import validation
 from drsvm.utils.annotations import Costs
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from drsvm.defaults import one_vs_rest
 from drsvm.defaults.binary_problems import BinaryProblems, Start, centre_of
-from drsvm.defaults.fit_data import FitData
-from drsvm.defaults.prices import (
+from drsvm.defaults.costs import (
     flip_costs_of_rows,
     number_or_auto,
     with_intercept_cost,
 )
+from drsvm.defaults.fit_data import FitData
 from drsvm.defaults.regularisation import regularised_by_rule
 from drsvm.estimators.checks import (
     check_that_every_class_counts,

@@ -24,10 +24,10 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.model_selection import check_cv
 
 from drsvm.defaults.binary_problems import BinaryProblems
+from drsvm.defaults.costs import intercept_cost_or_auto, number_or_auto
 from drsvm.defaults.fit_data import FitData
 from drsvm.defaults.folds import N_FOLDS, splits
 from drsvm.defaults.one_vs_rest import is_constant
-from drsvm.defaults.prices import intercept_cost_or_auto, number_or_auto
 from drsvm.defaults.probability import check_calibration
 from drsvm.defaults.regularisation import regularised_by_rule
 from drsvm.defaults.threshold import goal_of

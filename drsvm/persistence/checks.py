@@ -331,7 +331,7 @@ def _check_kernel(model: Model, n_landmarks: int) -> None:
         )
     elif n_landmarks:
         # It raises an error unless the kernel is one of the library.
-        values = model._kernel().priced(model.landmarks_[:1])
+        values = model._kernel().scaled(model.landmarks_[:1])
         model._function().values(values, values)
 
 

@@ -304,10 +304,10 @@ def _kernel_values(graph: Graph, points: str, model: Model) -> str:
     The formulas are those of `drsvm.problem.kernel_functions`.
     """
     kernel = model._kernel()
-    costs = kernel.priced(np.ones((1, model.n_features_in_)))
+    costs = kernel.scaled(np.ones((1, model.n_features_in_)))
     if (costs != 1.0).any():
         points = graph.node("Mul", points, costs)
-    landmarks = dense(kernel.priced(model.landmarks_))
+    landmarks = dense(kernel.scaled(model.landmarks_))
     function = model._function()
     match function:
         case Linear():

@@ -26,7 +26,8 @@ from drsvm.audit.model_layers import (
     transformed,
 )
 from drsvm.audit.performance import Figures
-from drsvm.defaults import one_vs_rest, prices
+from drsvm.defaults import one_vs_rest
+from drsvm.defaults.costs import flip_costs_of_rows
 from drsvm.estimators.clipped_scaler import ClippedScaler
 from drsvm.estimators.kernel import WassersteinKernelSVC
 from drsvm.estimators.linear import WassersteinSVC
@@ -202,7 +203,7 @@ class Material:
         Flip costs are a number, or one per row.
         """
         trained_for = self.trained_for
-        costs = prices.flip_costs_of_rows(
+        costs = flip_costs_of_rows(
             trained_for["flip_cost"], labels, self.classifier.classes_
         )
         return {**trained_for, "flip_cost": costs}

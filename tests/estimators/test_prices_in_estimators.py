@@ -20,8 +20,8 @@ from strategies import powers_of_ten
 from thorough import examples
 
 from drsvm import Problem, WassersteinSVCCV, auto_radius, solve, worst_case_risk
-from drsvm.defaults import prices
 from drsvm.defaults.binary_problems import at_centre
+from drsvm.defaults.costs import with_intercept_cost
 from drsvm.persistence import load_model, save_model
 from drsvm.solvers.reformulation.reformulation import Unchanged
 
@@ -259,7 +259,7 @@ def price_of_intercept(X, weights=None, cost="auto", **ball):
     problem = Problem(
         X, labels, sample_weight=weights, **{"fit_intercept": True, **ball}
     )
-    return prices.with_intercept_cost(problem, cost).intercept_cost
+    return with_intercept_cost(problem, cost).intercept_cost
 
 
 def test_the_automatic_price_is_the_deviation_of_a_typical_column(data):

@@ -1,7 +1,8 @@
-"""Prices as users state them, by class or as "auto", in the form that `Problem` takes.
+"""Costs as users state them, by class or as "auto", in the form that `Problem` takes.
 
-The automatic price of the intercept is the size of a typical column, so that the scale
-of the features does not matter.
+The cost of the intercept puts it inside the norm, as if it came from a constant column
+of that size. The automatic one is the size of a typical column, so that the scale of
+the features does not matter.
 """
 
 import math
@@ -26,7 +27,7 @@ def number_or_auto(value: float | str, name: str) -> float | None:
 
 
 def intercept_cost_or_auto(value: float | str) -> float | str:
-    """Return "auto" or the price as a float."""
+    """Return "auto" or the cost as a float."""
     if not isinstance(value, str):
         return validation.check_intercept_cost(value)
     if value != "auto":
@@ -37,7 +38,7 @@ def intercept_cost_or_auto(value: float | str) -> float | str:
 
 
 def flip_costs_of_classes(flip_cost: Mapping[Any, float], classes) -> np.ndarray:
-    """Return the flip costs of the classes, in their order, from a dict."""
+    """Return the flip costs of the classes, in their order, from a dict by class."""
     labels = classes.tolist()
     missing = [label for label in labels if label not in flip_cost]
     if missing:
@@ -45,13 +46,26 @@ def flip_costs_of_classes(flip_cost: Mapping[Any, float], classes) -> np.ndarray
             f"flip_cost={dict(flip_cost)!r} has no price for the classes {missing!r}: "
             "add them, with inf where all labels are verified."
         )
-    return np.array([validation.check_flip_cost(flip_cost[label]) for label in labels])
+    costs = [validation.check_flip_cost(flip_cost[label]) for label in labels]
+    return np.array(costs)
 
 
 def flip_costs_of_rows(flip_cost: Costs | Mapping[Any, float], y, classes) -> Costs:
-    """Return one flip cost per row from a dict with a price for every class.
+    """Return one flip cost per row from a dict by class; anything else unchanged.
 
-    Return anything else unchanged.
+    Parameters
+    ----------
+    flip_cost : number, array or mapping
+        One cost, one per row, or one per class.
+    y : array of shape (n,)
+        The labels of the rows.
+    classes : array of shape (n_classes,)
+        The classes, in order.
+
+    Returns
+    -------
+    number or array of shape (n,)
+        The costs.
     """
     if not isinstance(flip_cost, Mapping):
         return flip_cost
@@ -59,32 +73,34 @@ def flip_costs_of_rows(flip_cost: Costs | Mapping[Any, float], y, classes) -> Co
 
 
 def with_intercept_cost(problem: Problem, cost: float | str) -> Problem:
-    """Return the problem with a price of the intercept.
+    """Return the problem with a cost of the intercept.
 
     Parameters
     ----------
     problem : Problem
-        The problem, without such a price.
+        The problem, without such a cost.
     cost : float or "auto"
-        The price. "auto" is the root mean square of the deviations of the columns that
-        vary, in units of their prices, times √n_features for the 1-norm; of sparse rows
-        the size of a typical row.
+        The cost. "auto" is the root mean square of the deviations of the columns that
+        vary, in units of their costs; for the 1-norm, times the square root of their
+        number. For sparse rows it is the size of a typical row.
 
     Returns
     -------
     Problem
-        The problem with the price.
+        The problem with the cost.
     """
     if not problem.fit_intercept:
         return problem.replace(intercept_cost=math.inf)
     if cost != "auto":
         return problem.replace(intercept_cost=cost)
 
+    # A free intercept, and a given cost, are done. Otherwise: the size of a column
     costs = np.ones(problem.n_features)
     if problem.feature_cost is not None:
         # A feature that cannot shift says nothing about the size of shifts.
         costs = np.where(np.isinf(problem.feature_cost), 0.0, problem.feature_cost)
     if problem.is_sparse:
+        # Sparse rows are not moved to their centre: their sizes count, not deviations.
         typical = typical_row_norm(problem, costs) or 1.0
         return problem.with_checked(intercept_cost=typical)
     deviations = costs * column_moments(problem)[1]
@@ -93,5 +109,7 @@ def with_intercept_cost(problem: Problem, cost: float | str) -> Problem:
         return problem.replace(intercept_cost=1.0)
     typical = math.sqrt(float(deviations @ deviations) / len(deviations))
     if problem.norm.p == 1:
+        # The 1-norm of a row is that many times as large as its 2-norm, if its entries
+        # have the same size.
         typical = math.sqrt(len(deviations)) * typical
     return problem.with_checked(intercept_cost=typical)
