@@ -179,8 +179,8 @@ def test_features_of_svmlight_files_are_numbered_as_in_the_file(
     assert set(weights) == {f"feature {k + 1}" for k in range(3)}
 
 
-def test_prices_by_class_and_trusted_columns_are_accepted(answer_of, people, tmp_path):
-    prices = (
+def test_costs_by_class_and_trusted_columns_are_accepted(answer_of, people, tmp_path):
+    costs = (
         "--flip-cost",
         "Yes=5",
         "--flip-cost",
@@ -197,7 +197,7 @@ def test_prices_by_class_and_trusted_columns_are_accepted(answer_of, people, tmp
         people,
         "--label",
         "Churn",
-        *prices,
+        *costs,
         "--output",
         tmp_path / "r.md",
         code=3,

@@ -12,7 +12,7 @@ from drsvm.tables import ReadOptions
 
 
 @pytest.mark.thorough
-def test_verified_labels_and_prices_by_class_hold_in_every_fit(answer_of, tmp_path):
+def test_verified_labels_and_costs_by_class_hold_in_every_fit(answer_of, tmp_path):
     X, y = rows(80)
     columns = {
         "a": X[:, 0],
@@ -21,7 +21,7 @@ def test_verified_labels_and_prices_by_class_hold_in_every_fit(answer_of, tmp_pa
         "churn": np.array(["no", "yes"])[y],
     }
     table = write_table(tmp_path / "t.csv", columns)
-    prices = (
+    costs = (
         "--flip-cost",
         "yes=5",
         "--flip-cost",
@@ -38,7 +38,7 @@ def test_verified_labels_and_prices_by_class_hold_in_every_fit(answer_of, tmp_pa
             table,
             "--label",
             "churn",
-            *prices,
+            *costs,
             *more,
             "--model",
             tmp_path / "m.drsvm",

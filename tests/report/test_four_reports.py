@@ -324,7 +324,7 @@ def test_fitted_models_and_searches_are_refitted_to_the_training_rows(tumours, g
 
 
 @pytest.mark.thorough
-def test_prices_of_labels_and_features_reach_the_whole_report():
+def test_costs_of_labels_and_features_reach_the_whole_report():
     rng = np.random.default_rng(3)
     y = np.where(rng.random(120) < 0.5, "yes", "no")
     X = rng.normal(size=(120, 3)) + (y == "yes")[:, None]

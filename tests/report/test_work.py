@@ -99,14 +99,14 @@ def test_the_radii_end_where_all_weights_are_0_and_contain_the_one_in_use(
     X = ClippedScaler().fit_transform(X)
     mean = np.average(X, axis=0, weights=weights)
     variance = np.average(X**2, axis=0, weights=weights)
-    price = np.sqrt((variance - mean**2).mean())
+    cost = np.sqrt((variance - mean**2).mean())
     problem = Problem(
         X - mean,
         y,
         sample_weight=weights,
         flip_cost=np.inf,
         fit_intercept=True,
-        intercept_cost=price,
+        intercept_cost=cost,
     )
     assert radius_max(problem) <= max(path["radius"]) <= 1.02 * radius_max(problem)
     assert (
@@ -122,7 +122,7 @@ def test_the_radii_end_where_all_weights_are_0_and_contain_the_one_in_use(
 def test_classifiers_of_other_radii_keep_all_settings():
     X, y = rare_classes(2)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    prices = {
+    costs = {
         "flip_cost": {"rare": np.inf, "usual": 3.0},
         "feature_cost": {"a": 2.0},
         "monotonic_cst": {"b": 1},
@@ -133,7 +133,7 @@ def test_classifiers_of_other_radii_keep_all_settings():
         class_weight="balanced",
         warm_start=True,
         calibration="sigmoid",
-        **prices,
+        **costs,
     )
     given = Given(frame, y, standardise=False, test_size=0.0)
     for radius, other in analyse(model, given, positive=None).path.items():

@@ -1,4 +1,4 @@
-"""Prices of labels, features and the intercept as options."""
+"""Costs of labels, features and the intercept as options."""
 
 import numpy as np
 import pandas
@@ -70,7 +70,7 @@ def test_signs(fitted):
     np.testing.assert_allclose(model[-1].coef_[0, :2], 0.0, atol=1e-6)
 
 
-def test_verified_labels_and_prices_by_class(fitted, people):
+def test_verified_labels_and_costs_by_class(fitted, people):
     _, left, checked = people
     labels = np.where(left, "gone", "here")
     plain, names = fitted()
@@ -86,10 +86,10 @@ def test_verified_labels_and_prices_by_class(fitted, people):
     assert model[-1].objective_ == pytest.approx(expected.objective_, abs=2e-6)
 
 
-def test_the_price_of_the_intercept(fitted):
+def test_the_cost_of_the_intercept(fitted):
     free = fitted()[0][-1]
-    priced = fitted("--intercept-cost", 0.01)[0][-1]
-    assert priced.intercept_cost == 0.01 and priced.objective_ > free.objective_
+    costly = fitted("--intercept-cost", 0.01)[0][-1]
+    assert costly.intercept_cost == 0.01 and costly.objective_ > free.objective_
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_costs_need_two_classes(error_of, tmp_path):
 
 
 @pytest.mark.thorough
-def test_prices_with_cross_validation(fitted):
+def test_costs_with_cross_validation(fitted):
     """The preparation is fitted in the folds.
 
-    Prices refer to the columns of all rows.
+    Costs refer to the columns of all rows.
     """
     search = ("--cv", "--folds", 3, "--flip-cost", 5)
     model, _ = fitted(
@@ -153,7 +153,7 @@ def test_prices_with_cross_validation(fitted):
 
 
 @pytest.mark.thorough
-def test_comparisons_and_reports_with_prices(answer_of, people, tmp_path):
+def test_comparisons_and_reports_with_costs(answer_of, people, tmp_path):
     path = people[0]
     options = (
         "--label",
@@ -237,5 +237,5 @@ def test_comparisons_and_reports_with_prices(answer_of, people, tmp_path):
         (["--costs", "gone=0,here=0"], "one of the costs must be above 0"),
     ],
 )
-def test_bad_prices(error_of, people, options, expected):
+def test_bad_costs(error_of, people, options, expected):
     assert expected in error_of("fit", people[0], "--label", "state", *options)
