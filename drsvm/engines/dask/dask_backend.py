@@ -83,7 +83,9 @@ class DaskBackend(Backend):
 
         def of_block(labels, weights=None):
             by_row = values[np.searchsorted(classes, np.asarray(labels))]
-            return by_row if weights is None else by_row * np.asarray(weights)
+            if weights is None:
+                return by_row
+            return by_row * np.asarray(weights)
 
         columns = _with_weights(y, weights)
         if isinstance(y, list | tuple):
@@ -104,6 +106,7 @@ class DaskBackend(Backend):
         return np.asarray(values)
 
     def counts_for_radius(self, problem, y, classes, positive, factors, sample_weight):
+        # The formulas are those of RemoteCounts.
         masses = self.masses_of_classes(y, classes, sample_weight)
         weights = self.by_class(y, classes, factors**2, sample_weight)
         scale = float(masses @ factors**2) / float(masses @ factors) ** 2
@@ -139,15 +142,18 @@ class DaskBackend(Backend):
                 return classes[(values > 0).astype(np.intp)]
             return classes[np.argmax(values, axis=1)]
 
-        columns = list(range(1, values.ndim))
-        return values.map_blocks(of_block, dtype=classes.dtype, drop_axis=columns)
+        dropped = list(range(1, values.ndim))
+        return values.map_blocks(of_block, dtype=classes.dtype, drop_axis=dropped)
 
     def by_row(self, function, values, parameters, n_columns):
+        new_axis = None
+        if values.ndim == 1:
+            new_axis = [1]
         return values.map_blocks(
             lambda block: function(block, parameters),
             dtype=np.float64,
             chunks=(values.chunks[0], (n_columns,)),
-            new_axis=[1] if values.ndim == 1 else None,
+            new_axis=new_axis,
         )
 
 

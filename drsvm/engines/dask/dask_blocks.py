@@ -35,7 +35,11 @@ class Columns(NamedTuple):
     flip_cost: list[Block] | None = None
 
     def chunk(self, number: int) -> tuple:
-        return tuple(None if blocks is None else blocks[number] for blocks in self)
+        """Return the block of every column for one chunk of the rows."""
+        chunk = []
+        for blocks in self:
+            chunk.append(None if blocks is None else blocks[number])
+        return tuple(chunk)
 
 
 def columns_of(
@@ -48,7 +52,8 @@ def columns_of(
 ) -> Columns:
     """Return futures of the blocks, all cut like X.
 
-    What is not computed yet is computed, and stays on the workers.
+    What is not computed yet is computed, and stays on the workers. `lengths` are the
+    numbers of rows of the blocks, if they are known.
     """
     columns = {"X": delayed_blocks(X, "X")}
     n_chunks = len(columns["X"])
@@ -59,7 +64,8 @@ def columns_of(
         if values is not None:
             columns[name] = _aligned(values, name, lengths, n_chunks)
     # All in one call, so that what several columns are computed from, such as the
-    # partitions of a file, is computed once. Futures stay as they are.
+    # partitions of a file, is computed once. Futures stay as they are. The list has the
+    # blocks of the first column, then those of the second, and so on.
     futures: Any = client.compute(list(chain.from_iterable(columns.values())))
     for k, name in enumerate(columns):
         columns[name] = futures[k * n_chunks : (k + 1) * n_chunks]
@@ -104,6 +110,8 @@ def mapped_blocks(
 
 
 def _value(function: Callable[[Matrix], Matrix], block) -> Matrix:
+    """Return the value of a function of a block, as a task of a worker."""
+    # The worker has a thread for each of its tasks already.
     with threads_limited(1), single_threaded_blas():
         return function(block if hasattr(block, "tocsr") else np.asarray(block))
 
@@ -132,6 +140,7 @@ def _aligned(
 
 
 def _is_on_cluster(values: Matrix) -> bool:
+    """Return whether values are a Dask collection or a list of Dask's objects."""
     if not isinstance(values, list | tuple):
         return hasattr(values, "to_delayed")
     if not values:

@@ -65,17 +65,24 @@ Connection = tuple[Any, Future]
 
 
 class DaskCoordinator(Coordinator):
-    """Shards in the memory of workers."""
+    """Shards in the memory of workers.
+
+    To create it takes two rounds: first the workers check their chunks of the data,
+    then, with what is known about all rows, they make shards of them.
+    """
 
     def __init__(self, client: Client, columns: Columns):
         super().__init__()
         self.client = client
         self.columns = columns
         self.name = uuid.uuid4().hex
-        self._checked: set[str] = set()  # workers whose versions are known to be right
+        # By the address of a worker: those whose versions are known to be right, how
+        # many threads each has, and the connection to it
+        self._checked: set[str] = set()
         self._threads: dict[str, int] = {}
-        # By the address of the worker
         self.connections: dict[str, asyncio.Future[Connection]] = {}
+        # Workers free the shards with this object, but not at the end of the program:
+        # then Dask tells them that the client is gone.
         weakref.finalize(
             self, _post_to_workers, client, dask_worker.forget_shards, self.name
         ).atexit = False
@@ -120,8 +127,10 @@ class DaskCoordinator(Coordinator):
         return DaskChannel(self)
 
     def _build(self, numbers: Iterable[int]) -> None:
+        """Let the workers that have the chunks make shards of them."""
         built = self._of_chunks(dask_worker.build, numbers, units=self.units)
         self.places.update(built)
+        # A worker may be new.
         if not set(self.places.values()) <= self._checked:
             self._check_versions()
 
@@ -189,6 +198,7 @@ class DaskCoordinator(Coordinator):
                 wait(futures, timeout=GLANCE)
                 return self.client.gather(futures)  # pyright: ignore[reportReturnType]
             except TimeoutError as error:
+                # Tasks may take any time as long as there is a worker for them.
                 if self._has_workers():
                     since = time.monotonic()
                 if time.monotonic() - since > PATIENCE:
@@ -227,6 +237,7 @@ def _fits(name: str, there: str, here: str) -> bool:
 
 
 def _gone(error: BaseException) -> str:
+    """Return the message for rows that cannot be built again."""
     return (
         f"The rows on the Dask cluster are lost ({type(error).__name__}: "
         f"{error}). Either the scheduler is gone: start another cluster, load "
@@ -259,12 +270,14 @@ class DaskChannel(WorkerChannel):
             queue.SimpleQueue()
         )
         self.waiting: dict[Group, Message] = {}
-        # The address that a message was sent to, and the reply
+        # The address that the last message was sent to, and the future of its reply
         self.sent: dict[Group, tuple[str, concurrent.futures.Future]] = {}
         self.groups = coordinator.groups(coordinator.places)
         self.next_look = time.monotonic() + GLANCE
 
     def send(self, group: Group, message: Message) -> None:
+        # Connections belong to the client's event loop, which is another thread. From
+        # there, the reply is put into the queue.
         address = self.coordinator.places[group[0]]
         reply = self._reply(address, list(group), message)
         future = asyncio.run_coroutine_threadsafe(reply, self.client.loop.asyncio_loop)
@@ -276,12 +289,15 @@ class DaskChannel(WorkerChannel):
         self, address: str, numbers: list[int], message: Message
     ) -> Summable:
         """Return the sum of the replies of some shards; their errors are raised."""
+        # Several groups may wait for the same connection while it is made.
         connections = self.coordinator.connections
         if address not in connections:
             connections[address] = asyncio.ensure_future(self._connect(address))
         arguments = (self.coordinator.name, numbers, message)
         try:
             worker, mailbox = await connections[address]
+            # This is what calling a method of a Dask actor does, with arguments that
+            # are serialised as Dask does it for tasks.
             reply = await worker.actor_execute(
                 function="reply",
                 actor=mailbox.key,
@@ -296,6 +312,7 @@ class DaskChannel(WorkerChannel):
         raise reply["exception"]
 
     async def _connect(self, address: str) -> Connection:
+        """Create a mailbox on a worker, and connect to it."""
         mailbox = self.client.submit(
             dask_worker.Mailbox,
             actor=True,
@@ -315,6 +332,7 @@ class DaskChannel(WorkerChannel):
     def receive(self, seconds: float = math.inf) -> tuple[Group, Summable]:
         until = time.monotonic() + seconds
         while True:
+            # 1. Wait for a reply, until the time is up or workers must be looked at.
             now = time.monotonic()
             if now >= self.next_look:
                 self._look_after_workers()
@@ -325,9 +343,10 @@ class DaskChannel(WorkerChannel):
                 if time.monotonic() >= until:
                     return (), None
                 continue
-            # A reply may come from a worker that was thought to be lost.
+            # 2. A reply may come from a worker that was thought to be lost.
             if group not in self.waiting or done is not self.sent[group][1]:
                 continue
+            # 3. An error of the shards is raised here.
             try:
                 value = done.result()
             except dask_worker.ShardsLost:

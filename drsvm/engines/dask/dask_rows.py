@@ -37,6 +37,7 @@ def dask_data(
 
 
 def _is_vector(flip_cost) -> bool:
+    """Return whether every row has its own flip cost."""
     if flip_cost is None or np.isscalar(flip_cost):
         return False
     # Data frames' columns and lists of futures have no dimensions.
@@ -80,12 +81,16 @@ class DaskRows(ShardedRows):
         If `seen`, the rows have the view of these rows.
         """
         lengths = [length for _, length in sorted(self.survey.lengths.items())]
-        view = self.view if seen else None
+        view = None
+        if seen:
+            view = self.view
         return dask_data(self.coordinator.client, *columns, lengths, view)
 
     def to_given_rows(self, values, n_given, kept) -> Any:
         """Return a Dask array, whose blocks the workers return when it is computed."""
         coordinator = self.coordinator
+        # The tasks may run when the shards are gone, so they have all that is needed to
+        # build them again: the whole log, and the chunk.
         runs = coordinator.runs_of([values])
         logs = tuple(run.changes_since(run.base) for run in runs)
         message = Message(logs, self.view_only(), values_of, (values,))
@@ -103,6 +108,7 @@ class DaskRows(ShardedRows):
                 block = zeros(length)
             blocks.append(da.from_delayed(block, shape=(length,), dtype=np.float64))
         array = da.concatenate(blocks)
+        # `multipliers_from` takes the vector, if the array comes back in a result.
         array.drsvm_vector = values
         return array
 

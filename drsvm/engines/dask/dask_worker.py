@@ -17,10 +17,12 @@ from drsvm.problem.reducers import Summable
 from drsvm.problem.validation import CheckedRows
 from drsvm.utils.annotations import Matrix
 
+# What a worker keeps, by the name of the coordinator (and the number of the chunk)
 _shards: dict[str, dict[int, Shard]] = {}
 _chunks: dict[str, dict[int, Chunk]] = {}  # checked, and not yet a shard
-_keys: dict[str, set[str]] = {}  # of the data that shards are made of
-# Checked rows, by the key of the data
+# Keys, in Dask's own store, of the data that shards are made of
+_keys: dict[str, set[str]] = {}
+# Checked rows by such a key, as long as a chunk or a shard has them
 _rows: WeakValueDictionary[str, Matrix] = WeakValueDictionary()
 
 
@@ -46,9 +48,11 @@ def build(name: ChunkName, X: Matrix, *columns, units: Units) -> tuple[int, str]
 
 
 def _shard(name: ChunkName, units: Units, X: Matrix, columns: tuple) -> Shard:
+    """Return the shard of a chunk, which is made if it is not here."""
     shards = _shards.setdefault(name.coordinator, {})
     if name.number not in shards:
         chunk = _chunks.get(name.coordinator, {}).pop(name.number, None)
+        # The survey was made on another worker, or the shard was lost.
         if chunk is None:
             chunk = _checked(name, X, columns)
         shards[name.number] = chunk.shard(units)
@@ -58,8 +62,10 @@ def _shard(name: ChunkName, units: Units, X: Matrix, columns: tuple) -> Shard:
 
 def _checked(name: ChunkName, X: Matrix, columns: tuple) -> Chunk:
     """Return a chunk with rows that are checked once, for all problems with them."""
+    rows = X
     known = _rows.get(name.key)
-    rows = X if known is None else CheckedRows(known)
+    if known is not None:
+        rows = CheckedRows(known)
     chunk = Chunk.checked(name.number, rows, *columns)
     _rows[name.key] = chunk.X
     return chunk
@@ -100,6 +106,7 @@ def block_of(
     [values] = _shard(name, units, X, columns).reply(message)
     if len(values) == length:
         return np.array(values)
+    # Columns are labels, weights and flip costs.
     weights = columns[1]
     block = np.zeros(length)
     block[np.flatnonzero(weights)] = values

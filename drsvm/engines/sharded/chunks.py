@@ -45,6 +45,7 @@ class Chunk(NamedTuple):
 
     @classmethod
     def checked(cls, number: int, X, y, weights=None, costs=None) -> "Chunk":
+        """Return a chunk of valid data; an error names the chunk."""
         try:
             if isinstance(X, CheckedRows) or X.shape[0] > 0:
                 rows = check_rows(X)
@@ -72,14 +73,18 @@ class Chunk(NamedTuple):
     def shard(self, units: "Units") -> Shard:
         """Return the shard of the rows that do not have weight 0."""
         used = self.used
-        # A slice would copy sparse rows, too.
-        X = self.X if isinstance(used, slice) else self.X[used]
+        X = self.X
+        # Even a slice of all rows would be a copy of sparse ones.
+        if not isinstance(used, slice):
+            X = X[used]
         signs = np.where(self.labels[used] == units.positive, 1.0, -1.0)
         if self.weights is None:
             weights = np.ones(len(self.labels))
         else:
             weights = self.weights[used] / units.largest_weight
-        costs = None if self.costs is None else self.costs[used]
+        costs = self.costs
+        if costs is not None:
+            costs = costs[used]
         return Shard(self.number, X, signs, weights / units.total, costs)
 
 
@@ -111,8 +116,10 @@ class Survey:
 
     @classmethod
     def of(cls, chunk: Chunk) -> "Survey":
+        """Return what is known about a chunk."""
         X = chunk.X
         is_sparse = sparse.issparse(X)
+        stored = X.size  # of a sparse matrix, this is the number of stored entries
         used = chunk.used
         labels = chunk.labels[used]
         if chunk.weights is None:
@@ -132,7 +139,7 @@ class Survey:
             used={chunk.number: len(labels)},
             n_features=X.shape[1],
             dtype=X.dtype,
-            stored=X.nnz if is_sparse else X.size,
+            stored=stored,
             is_sparse=is_sparse,
             classes=classes[:SHOWN_LABELS],
             masses=masses[:SHOWN_LABELS],

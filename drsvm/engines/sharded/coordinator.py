@@ -29,7 +29,9 @@ from drsvm.engines.sharded.shard import (
 from drsvm.problem.reducers import Summable
 from drsvm.utils.clock import Stopwatch
 
-Group = tuple[int, ...]  # the numbers of the shards that one thread of a worker has
+# The numbers of some shards on the same worker, to which one message goes: one of its
+# threads replies for all of them
+Group = tuple[int, ...]
 
 
 class Coordinator(ABC):
@@ -42,6 +44,7 @@ class Coordinator(ABC):
         self.n_rounds = 0
         # Numbers of the shards that were lost and built again
         self.restored: list[int] = []
+        # By name; a run lives as long as its engine, or a vector that it has kept.
         self.runs: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
 
     def ask(
@@ -59,8 +62,8 @@ class Coordinator(ABC):
 
     def runs_of(self, vectors: Iterable[RemoteVector | None]) -> "list[Run]":
         """Return the runs that have kept what vectors are computed from."""
-        names = dict.fromkeys(kept.run for kept in kept_vectors(vectors))
-        return [self.runs[name] for name in names]
+        names = {kept.run for kept in kept_vectors(vectors)}
+        return [self.runs[name] for name in sorted(names)]
 
     def send(
         self,
@@ -118,7 +121,7 @@ class WorkerChannel(ABC):
     """
 
     groups: list[Group]  # they change when a worker is lost
-    waiting: dict[Group, Message]  # those that have no reply yet
+    waiting: dict[Group, Message]  # messages that have no reply yet
 
     @abstractmethod
     def send(self, group: Group, message: Message) -> None:
@@ -153,31 +156,37 @@ class WorkerChannel(ABC):
 def total(replies: Iterable[Summable]) -> Summable:
     """Return the sum of replies, which may all be None."""
     first, *others = replies
-    return None if first is None else sum(others, first)
+    if first is None:
+        return None
+    return sum(others, first)
 
 
 class Run:
-    """The changes made so far to the state of a run, in the shards.
+    """The state of a run in the shards, as the log of its changes.
 
-    Those without a reply wait for the next round.
+    Changes are numbered from 0 on. Those without a reply are only logged, and sent in
+    the next round. If a shard is lost, the one that takes its place makes all changes
+    of the log, in the same order with the same arguments, and so has the same state.
     """
 
     def __init__(self, coordinator: Coordinator, parameters: ShardParameters):
         self.name = uuid.uuid4().hex
         self.coordinator = coordinator
         self.parameters = parameters
-        # The number of changes before the log, and of those that the shards know
-        self.base = 0
-        self.known = 0
+        self.base = 0  # number of the first change in the log
+        self.known = 0  # number of the first change that was not sent to all shards
         self.log: list[tuple[str, tuple]] = []
+        # Numbers for new slots, those in use, and those that are to be dropped
         self._slots = itertools.count()
         self._used: set[int] = set()
         self._free: deque[int] = deque()
         coordinator.runs[self.name] = self
+        # The shards free their state with this object, but not at the end of the
+        # program: then there may be no connection any more.
         weakref.finalize(self, coordinator.forget, self.name).atexit = False
 
     def send(self, change: str, *arguments) -> None:
-        """Make a change without a reply."""
+        """Log a change whose reply does not matter, for the next round."""
         self._drop_free_slots()
         if change == "center" and not self._used:
             # Centring sets the whole state: earlier changes no longer matter, unless
@@ -236,8 +245,8 @@ class Run:
         return Update(self.name, self.parameters, self.base, first, changes)
 
     def _drop_free_slots(self) -> None:
-        # Slots may be freed in any thread and at any time: only here are they taken off
-        # the list.
+        # The finalizer of a slot may run in any thread and at any time: it only puts
+        # the number into a queue, and the change is logged here.
         while self._free:
             number = self._free.popleft()
             self._used.discard(number)
@@ -245,7 +254,11 @@ class Run:
 
 
 class Slot:
-    """A place in the memory of the shards of a run."""
+    """Stands for a place in the memory of the shards of a run.
+
+    Vectors refer to it, and it refers to the run: neither is freed while a vector may
+    be used.
+    """
 
     def __init__(self, run: Run):
         self.run = run

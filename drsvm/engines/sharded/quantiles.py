@@ -14,8 +14,8 @@ import numpy as np
 
 from drsvm.problem.reducers import Distinct
 
-N_BINS = 4096  # number of bins of a histogram
-FEW = 1 << 12  # at most this many distinct numbers are fetched
+N_BINS = 4096  # number of bins of a histogram: 64 kB for both sums
+FEW = 1 << 12  # at most this many distinct numbers are fetched: as many bytes
 # Positions of Σ mass and of Σ mass · number in pairs of sums
 MASS = 0
 MOMENT = 1
@@ -40,21 +40,27 @@ class Bins(NamedTuple):
         """
         distance = numbers - self.low
         if math.isinf(self.high):
+            # This maps 0 … unit … ∞ to 0 … ½ … 1.
             share = distance / (distance + self.unit)
         else:
             share = distance / (self.high - self.low)
         # For the number infinity the share is NaN, which fmin puts into the last bin.
         bins = np.fmin(np.maximum(share, 0.0) * N_BINS, N_BINS - 1).astype(np.int64)
-        return N_BINS - 1 - bins if self.descending else bins
+        if self.descending:
+            return N_BINS - 1 - bins
+        return bins
 
     def inside(self, number: int) -> "Bins":
         """Return the bins between the limits of a bin, up to rounding."""
-        first = N_BINS - 1 - number if self.descending else number
+        first = number
+        if self.descending:
+            first = N_BINS - 1 - number
         low = self._edge(first)
         high = self._edge(first + 1)
         return Bins(low, high, max(low - self.low, self.unit), self.descending)
 
     def _edge(self, number: int) -> float:
+        """Return the number at which a share of number / N_BINS is reached."""
         if math.isfinite(self.high):
             return self.low + (self.high - self.low) * (number / N_BINS)
         if number < N_BINS:
@@ -80,6 +86,11 @@ class Histogram:
 
     @classmethod
     def of(cls, numbers, masses, path: Path, bins: Bins) -> "Histogram":
+        """Return the histogram of some rows.
+
+        Limits of bins are rounded, so a number is followed along the path: that it is
+        in the bin at its end is what puts it into one of the bins inside.
+        """
         before = np.zeros(2)
         for outer, wanted in path:
             places = outer.bins_of(numbers)
@@ -92,8 +103,10 @@ class Histogram:
         sums = np.empty((2, N_BINS))
         sums[MASS] = np.bincount(places, masses, minlength=N_BINS)
         sums[MOMENT] = np.bincount(places, masses * numbers, minlength=N_BINS)
-        few = len(numbers) <= FEW or numbers.min() == numbers.max()
-        return cls(before, sums, Distinct.of(numbers, masses) if few else None)
+        distinct = None
+        if len(numbers) <= FEW or numbers.min() == numbers.max():
+            distinct = Distinct.of(numbers, masses)
+        return cls(before, sums, distinct)
 
     def __add__(self, other: "Histogram") -> "Histogram":
         numbers = None
@@ -134,6 +147,7 @@ def crossing(
     number, mass, moment : float
         The number, and both sums over the numbers before it.
     """
+    # 1. Refine the bin with the crossing until few distinct numbers are left in it.
     path: Path = ()
     histogram, _ = histogram_of(path, bins)
     while histogram.numbers is None:
@@ -145,11 +159,14 @@ def crossing(
         path = (*path, (bins, chosen))
         bins = bins.inside(chosen)
         histogram, _ = histogram_of(path, bins)
+    # 2. Find the number among these, in the order of the bins.
     numbers, masses = histogram.numbers
     if bins.descending:
         numbers = numbers[::-1]
         masses = masses[::-1]
     sums = histogram.before[:, None] + np.cumsum([masses, masses * numbers], axis=1)
     first = min(int(np.searchsorted(sums[which], goal, side="right")), len(numbers) - 1)
-    mass, moment = sums[:, first - 1] if first > 0 else histogram.before
+    mass, moment = histogram.before
+    if first > 0:
+        mass, moment = sums[:, first - 1]
     return float(numbers[first]), float(mass), float(moment)

@@ -1,6 +1,7 @@
 """Queries to a shard of the rows.
 
-Each takes the shard, its problem and arguments, and its values can be added.
+Each takes the shard, its problem and arguments, and returns a value that can be added
+to those of other shards (`problem/reducers.py`).
 """
 
 from collections.abc import Callable
@@ -46,7 +47,11 @@ def sums_of_multipliers(
         problem, shard.values(hinge_dual), shard.values(flip_dual)
     )
     sums = dual_sums(problem, clipped.alpha, clipped.beta, compensated)
-    rounding = 3.0 * ULP if compensated else problem.rows.rounding
+    # Compensated sums are as exact as if they were rounded once. The bounds of all
+    # shards are added, which covers the sum over the shards as well.
+    rounding = problem.rows.rounding
+    if compensated:
+        rounding = 3.0 * ULP
     return Sums((*sums, rounding))
 
 
@@ -98,7 +103,9 @@ def sizes_of_classes(shard: Shard, problem: Problem) -> Joined:
 def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
     """Return the rows at some places among all rows of their class.
 
-    `before` counts those in earlier shards.
+    Both arguments have an entry for the negative and one for the positive class:
+    `before` the number of its rows in earlier shards, by the number of the shard, and
+    `places` the places that are wanted.
     """
     chosen = []
     for sign, first, wanted in zip((-1.0, 1.0), before, places, strict=True):
@@ -106,7 +113,9 @@ def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
         own = wanted - first[shard.number]
         chosen.append(members[own[(own >= 0) & (own < len(members))]])
     rows = np.concatenate(chosen)
-    costs = problem.flip_cost[rows] if np.ndim(problem.flip_cost) else None
+    costs = None
+    if np.ndim(problem.flip_cost):
+        costs = problem.flip_cost[rows]
     return Joined(
         (problem.X[rows], problem.signs[rows], problem.sample_weight[rows], costs)
     )

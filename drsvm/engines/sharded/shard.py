@@ -1,9 +1,10 @@
 """A shard of the rows with its state: its replies to messages can be added.
 
-A message first brings the state of runs up to date, and then has a query. Engines of
-the rows' state, saved states and multipliers stay in the shard. The number of changes
-made so far shows whether it has the state that the coordinator expects; a shard that
-has lost it makes the changes again, from the beginning.
+A *run* is one solver's work on the rows; each shard has its part of the state of the
+run (`ShardRun`). A message first has the changes that bring the state up to date, and
+then a query, which changes nothing. Changes are numbered, so a shard knows which of
+them it has made already, and whether some are missing: then it raises StateLost, and is
+sent all changes. Vectors with an entry per row stay in the shards, in numbered slots.
 """
 
 import threading
@@ -33,9 +34,9 @@ FLIP = 1
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Which features there are, and how far they are shifted."""
+    """How a problem sees the rows: some of their features, minus an offset."""
 
-    name: str = ""
+    name: str = ""  # unique; that of the rows as they are is empty
     features: np.ndarray | None = None
     offset: np.ndarray | None = None
 
@@ -70,15 +71,17 @@ class ShardParameters(NamedTuple):
 
 
 class Update(NamedTuple):
-    """Changes of the state of a run: those after the first `first` ones.
+    """Some changes of the state of a run, numbered from `first` on.
 
-    The log goes back to `base`.
+    A shard that has not made all earlier ones can begin at `base` only: there, the
+    state does not depend on earlier changes.
     """
 
     run: str
     parameters: ShardParameters
     base: int
     first: int
+    # Each is the name of a method of `ShardRun`, or of its engine, and the arguments.
     changes: tuple[tuple[str, tuple], ...]
 
 
@@ -94,11 +97,11 @@ class Message(NamedTuple):
     """
 
     updates: tuple[Update, ...]
-    parameters: ShardParameters
+    parameters: ShardParameters  # for the query
     query: Query | None = None
     arguments: tuple = ()
     # Takes the arguments and a reply, and returns the arguments for the next shard on
-    # the same machine
+    # the same machine; None if they are the same for all
     next_arguments: Callable[..., tuple] | None = None
 
 
@@ -121,7 +124,16 @@ class StateLost(Exception):
 class Shard:
     """Some of the rows, in a form that has been checked.
 
-    Their weights sum to 1 over all shards only.
+    Parameters
+    ----------
+    number : int
+        The number of the shard.
+    X : array or CSR matrix of shape (n, d)
+        The rows.
+    signs, weights : arrays of shape (n,)
+        Labels ±1, and weights, which sum to 1 over all shards only.
+    flip_costs : array of shape (n,), optional
+        Their flip costs, if they are not the same for all rows.
     """
 
     def __init__(self, number: int, X, signs, weights, flip_costs=None):
@@ -132,7 +144,8 @@ class Shard:
         self.flip_costs = flip_costs
         self.runs: dict[str, ShardRun] = {}
         self._views: dict[str, Matrix] = {"": X}
-        # A message whose reply nobody waits for any more may still be at work.
+        # A message may still be at work when the next one comes: that of a coordinator
+        # which was interrupted, or thought that the worker was lost.
         self._lock = threading.Lock()
 
     def reply(self, message: Message) -> Summable:
@@ -157,6 +170,7 @@ class Shard:
         """Make those changes of a run that have not been made yet."""
         run = self.runs.get(update.run)
         if run is None or run.done < update.first:
+            # Changes are missing: only from the base on can it begin again.
             if update.first > update.base:
                 raise StateLost
             run = ShardRun(self.problem(update.parameters), update.base)
@@ -165,6 +179,7 @@ class Shard:
         run.make(update.changes[run.done - update.first :])
 
     def problem(self, parameters: ShardParameters) -> Problem:
+        """Return the problem with the rows of this shard."""
         view = parameters.view
         if view.name not in self._views:
             # Only the latest view is kept, beside the rows themselves.
@@ -189,18 +204,23 @@ class Shard:
 
 
 class ShardRun:
-    """The state of one run on the rows of a shard."""
+    """The state of one run on the rows of a shard.
+
+    The methods from `center` on, and those of the engine, are the changes of a log.
+    """
 
     def __init__(self, problem: Problem, done: int):
         self.problem = problem
-        self.done = done
+        self.done = done  # number of changes made, those before the log included
         self.reply: Summable = None  # to the last change: it may be asked for again
+        # Saved multipliers α and β, by the number of the slot
         self.slots: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         # Slots of which an engine that cannot repeat its changes has lost the content
         self.forgotten: set[int] = set()
         self.engine: Any = None
 
     def make(self, changes) -> None:
+        """Make changes, and keep the reply to the last one."""
         for name, arguments in changes:
             try:
                 self.reply = self.call(name, *arguments)
@@ -225,6 +245,7 @@ class ShardRun:
         return Sums(flat)
 
     def center(self, point, lam: float, mu: float) -> None:
+        """Begin an interior-point run, or put it on the central path again."""
         if self.engine is None:
             self.engine = CpuEngine(self.problem, n_threads=1, may_be_wide=False)
         self.engine.center(point, lam, mu)
@@ -234,23 +255,30 @@ class ShardRun:
         self.engine = engine(self.problem)
 
     def keep_multipliers(self, slot: int, *options) -> None:
+        """Save the current multipliers α and β in a slot."""
         self.slots[slot] = self.engine.multipliers(*options)
+        # An engine that cannot repeat its changes says if its state began again.
         if getattr(self.engine, "lost", False):
             self.forgotten.add(slot)
 
     def drop(self, slot: int) -> None:
+        """Free a slot."""
         del self.slots[slot]
 
     def end(self) -> None:
+        """Free the state of the samples; the slots stay."""
         self.engine = None
 
 
-# Vectors with one entry per row stay in the shards: only how to compute them there is
-# sent.
+# --- vectors with one entry per row
 
 
 class RemoteVector(ABC):
-    """A vector whose entries are computed by the shards of the rows."""
+    """A vector whose entries are computed by the shards of the rows.
+
+    It stands for the vector in the coordinator's process; what is sent to the shards
+    is how to compute it.
+    """
 
     @abstractmethod
     def values(self, shard: Shard) -> np.ndarray:
@@ -281,9 +309,9 @@ class Kept(RemoteVector):
     the coordinator.
     """
 
-    run: str
+    run: str  # its name
     slot: int
-    which: int
+    which: int  # HINGE for α, FLIP for β
     slot_in_use: object = field(default=None, compare=False, repr=False)
 
     def values(self, shard):
@@ -293,6 +321,7 @@ class Kept(RemoteVector):
         return [self]
 
     def __reduce__(self):
+        # Without the object that keeps the slot in use: a copy does not.
         return Kept, (self.run, self.slot, self.which)
 
 

@@ -3,7 +3,6 @@
 import math
 import pickle
 import uuid
-from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -34,7 +33,7 @@ from drsvm.engines.sharded.sharded_engine import ShardedEngine
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.norms import norm_for
 from drsvm.problem.problem import Problem
-from drsvm.problem.reducers import Summable
+from drsvm.problem.reducers import Joined, Summable
 from drsvm.problem.risk import TIE, typical_flip_cost
 from drsvm.problem.rows import Attributes, Rows, SumParameters, drawn_members
 from drsvm.problem.validation import check_flip_cost
@@ -83,7 +82,7 @@ class ShardedRows(Rows):
     ):
         self.coordinator = coordinator
         self.survey = survey
-        self.known = {}
+        self.known = {}  # values of queries (`_ask_once`), for all views of the rows
         self.dtype = survey.dtype
         self.stored = survey.stored
         self.is_sparse = survey.is_sparse
@@ -145,6 +144,7 @@ class ShardedRows(Rows):
         It depends on the rows, the view and the norm only.
         """
         own_costs = np.ndim(given.flip_cost) > 0
+        # As bytes, since arrays among the arguments could not be a key
         key = pickle.dumps((query, self.view.name, given.norm.p, own_costs, arguments))
         if key not in self.known:
             self.known[key] = self._ask(given, query, *arguments)
@@ -212,13 +212,17 @@ class ShardedRows(Rows):
     ) -> np.ndarray:
         """Return the worst-case error for every radius.
 
-        The adversary turns the cheapest rows until the radius is spent.
+        The adversary turns the cheapest rows until the radius is spent, and the next
+        one in part (`problem/risk.py` has the same for rows in memory). What turning
+        the first rows costs is a sum of mass · cost, so `crossing` finds the last one.
         """
 
+        # Several radii begin with the same histogram, and may share more.
         @cache
         def histograms(path, bins):
             return self._ask(given, queries.costs_of_errors, w, b, size, path, bins)
 
+        # A cost is a margin divided by the norm of the weights, or a flip cost.
         unit = min(typical_flip_cost(given.flip_cost), 1e300)
         if size > 0:
             unit = 1.0 / size
@@ -229,6 +233,7 @@ class ShardedRows(Rows):
             wrong, spent = whole.total
             if radius < spent:
                 cost, wrong, spent = crossing(histograms, bins, radius, MOMENT)
+                # A part of the row for which the radius is not enough
                 wrong += (radius - spent) / cost
             errors.append(min(sure + wrong, 1.0))
         return np.array(errors)
@@ -236,8 +241,15 @@ class ShardedRows(Rows):
     def _prices_and_risks(
         self, given: SumParameters, w, b: float, size: float, radii
     ) -> list[tuple[float, float]]:
-        """Return the smallest optimal λ ≥ size and the risk, for every radius."""
+        """Return the smallest optimal λ ≥ size and the risk, for every radius.
 
+        As a function of λ, the expected loss has a breakpoint for every row whose flip
+        has a cost, and to the left of it a slope that is steeper by π_i κ_i, the mass
+        of the breakpoint. So the optimal λ is the largest breakpoint at which the mass
+        of those from there up exceeds the radius, or `size` if there is none.
+        """
+
+        # Several radii begin with the same histogram, and may share more.
         @cache
         def histograms(path, bins):
             return self._ask(given, queries.breakpoints, w, b, size, path, bins)
@@ -252,6 +264,7 @@ class ShardedRows(Rows):
             mass, moment = whole.total
             if affordable < mass:
                 price, mass, moment = crossing(histograms, bins, affordable, MASS)
+            # Each flip adds π_i κ_i (λ_i − λ) to the loss, with λ_i the breakpoint.
             risk = radius * price + loss + max(moment - price * mass, 0.0)
             prices_and_risks.append((price, risk))
         return prices_and_risks
@@ -299,26 +312,24 @@ class ShardedRows(Rows):
 
     def drawn(self, given: SumParameters, size: int) -> Sample:
         """Return about `size` random rows, each class by its share."""
-
-        def sizes_of(counts):
-            return [-(-size * count // sum(counts)) for count in counts]
-
-        return self._drawn(given, sizes_of)
+        _, *counts = self._sizes_of_classes(given)
+        totals = [int(count.sum()) for count in counts]
+        sizes = [-(-size * total // sum(totals)) for total in totals]  # rounded up
+        return self._drawn(given, sizes)
 
     def drawn_by_class(self, given: SumParameters, size: int) -> Sample:
         """Return `size` random rows of each class, or all if it is smaller."""
-        return self._drawn(given, lambda counts: [size, size])
+        return self._drawn(given, [size, size])
 
-    def _drawn(
-        self, given: SumParameters, sizes_of: Callable[[list[int]], list[int]]
-    ) -> Sample:
-        """Return random members of each class.
+    def _sizes_of_classes(self, given: SumParameters) -> Joined:
+        """Return the numbers of the shards, and of their rows of each class."""
+        return self._ask_once(given, queries.sizes_of_classes)
 
-        `sizes_of` returns how many for the numbers of rows of the two classes.
-        """
-        numbers, *counts = self._ask_once(given, queries.sizes_of_classes)
-        # Shards reply in any order; members of a class are numbered in that of the
-        # shards.
+    def _drawn(self, given: SumParameters, sizes: list[int]) -> Sample:
+        """Return some random rows of the negative class, and some of the positive."""
+        numbers, *counts = self._sizes_of_classes(given)
+        # The rows of a class are numbered in the order of the shards, which may have
+        # replied in any order.
         order = np.argsort(numbers)
         before = []
         for count in counts:
@@ -326,7 +337,7 @@ class ShardedRows(Rows):
             earlier = np.cumsum(ordered) - ordered
             before.append(dict(zip(numbers[order].tolist(), earlier, strict=True)))
         totals = [int(count.sum()) for count in counts]
-        places = drawn_members(totals, sizes_of(totals))
+        places = drawn_members(totals, sizes)
         X, signs, weights, costs = self._ask(
             given, queries.rows_at_places, before, places
         )
@@ -340,10 +351,10 @@ class ShardedRows(Rows):
 
 
 class ShardedMultipliers(Multipliers):
-    """Clipped multipliers.
+    """Clipped multipliers, which stay in the shards.
 
-    Factors of the two sides apply to their sums, and to the vectors when these are
-    used.
+    To shrink them, factors of the two sides are applied to their sums at once, and to
+    the vectors when these are used.
     """
 
     def __init__(
