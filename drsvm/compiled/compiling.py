@@ -20,7 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import config, njit
+from numba import config as numba_config
+from numba import njit
 from numba.core import event
 from numba.extending import overload
 
@@ -32,8 +33,11 @@ NOTICE = (
     "this takes 10 to 20 s."
 )
 
+# numba sets its attributes from environment variables, which type checkers cannot see.
+config: Any = numba_config
+
 # Relaxed floating-point rules: sums in any order, for vector instructions; or only
-# fused multiply-add
+# fused multiply-add. Neither distinguishes 0.0 from −0.0.
 FAST = {"reassoc", "contract", "nsz"}
 SCALAR = {"contract", "nsz"}
 
@@ -84,7 +88,11 @@ def compiled(
 
 
 def also_compiled(function: Callable) -> Any:
-    """Return a function that Python calls as it is, and that compiled code includes."""
+    """Return a function that Python calls as it is, and that compiled code includes.
+
+    It decorates functions of a few numbers, for which a call from Python into compiled
+    code would take longer than the arithmetic.
+    """
     overload(function, jit_options=INNER, strict=False)(lambda *_: function)
     return function
 
@@ -96,11 +104,12 @@ def by_type(implementations: Mapping[Any, Any], **options) -> Any:
     made while compiling, so that only the function that is needed is compiled, with
     options of `numba.njit` if any are given.
     """
+    jit_options: Any = {**INNER, **options}
 
     def chosen(first, *others):
         raise NotImplementedError("for compiled code only")
 
-    @overload(chosen, jit_options={**INNER, **options}, strict=False)
+    @overload(chosen, jit_options=jit_options, strict=False)
     def choose(first, *others):
         implementation = implementations[getattr(first, "instance_class", None)]
         # The function's source spares compiling a function that only calls it; options

@@ -1,12 +1,12 @@
 """The constraints ‖t‖_q ≤ λ and t_j ≥ 0 in the interior-point method.
 
-t are some entries of (w, b), divided by their prices or multiplied by their prescribed
-signs. With the multiplier part z of the optimality conditions
+t are some entries of (w, b), divided by their costs or multiplied by their prescribed
+signs. z is what the multipliers of these constraints add to the optimality conditions
 
     c w + Σ (β_i − α_i) y_i x_i + z_w = 0,        ε − κ Σ β_i + z_λ = 0,
 
-a Newton step changes z by  (a symmetric matrix) · (dw, db, dλ) + (a constant that
-depends on the target μ).
+and a Newton step changes z by  (a symmetric matrix) · (dw, db, dλ) + (a constant that
+depends on the target μ, the value that the products of slack and multiplier aim at).
 
 The constraints of the norms are
 
@@ -44,7 +44,8 @@ from drsvm.compiled.step_rules import larger
 # their changes, multiplier / slack, corrections, and what the multipliers would become
 # if the slacks did not change
 SHARE, SLACK, DUAL, D_SLACK, D_DUAL, RATIO, CORRECTION, PUSH = range(8)
-# positions in `numbers`
+# Positions in `numbers`. q = 2: the factor of the Nesterov–Todd scaling; q = 1: k and
+# k·(…) of the budget's multiplier (see `_push_one`)
 STRETCH = 0
 COEFFICIENT = 1
 BUDGET = 2
@@ -162,8 +163,21 @@ def _follow_inf(cone, direction, dlam):
         changes[k + j] = dlam + dt
 
 
-# --- q = 1: rows 0, 1 and 2 of the workspace are the sums of the pairs' ratios, their
-# relative differences and the sums of the pairs' pushes
+# --- q = 1. A pair is the two constraints of one bound u_j, and the budget is that of
+# λ − Σ u_j. With ratio = multiplier/slack and push = the multiplier after a step if the
+# slack did not change, a multiplier becomes push − ratio · (change of the slack). The
+# bounds are in no other term: both multipliers of a pair sum to ζ, that of the budget,
+#
+#     ζ = sum_j − total_j (du_j − tilt_j dt_j),      ζ = push − ratio · (dλ − Σ du_j)
+#
+# where sum_j and total_j are the sums of a pair's pushes and ratios, tilt_j is the
+# relative difference of its ratios, and push and ratio are the budget's. The first
+# equation gives du_j; inserted in the second, it gives
+#
+#     ζ = k (push/ratio + Σ sum_j/total_j − dλ + Σ tilt_j dt_j),
+#     1/k = 1/ratio + Σ 1/total_j.
+#
+# Rows 0, 1 and 2 of the workspace are total, tilt and sum, and row 3 is dt.
 
 
 @compiled(inner=True)
@@ -196,8 +210,7 @@ def _push_one(cone, target, out):
     tilts = cone.workspace[1]
     sums = cone.workspace[2]
     gather(cone, pushes, out)
-    # The multiplier of the budget after the step, except for its part in the changes;
-    # it also equals upper + lower.
+    # ζ, except for its part in the changes
     budget = pushes[2 * k] / cone.values[RATIO, 2 * k]
     for j in range(k):
         sums[j] = pushes[j] + pushes[k + j]
@@ -231,8 +244,10 @@ def _follow_one(cone, direction, dlam):
     changes[2 * k] = dlam - used
 
 
-# --- q = 2: rows 0 and 1 of the workspace are the scaling point and the scaled
-# multipliers
+# --- q = 2, in the notation of Vandenberghe (see `second_order_cone.py`). The scaling W
+# takes multipliers, and its inverse takes slacks, to the same point a, in row 1 of the
+# workspace; row 0 is the point that W is made of. The complementarity condition is
+# a ∘ a = target · (1, 0, …) with the product u ∘ v = (u·v, u₀ v₁ + v₀ u₁) of the cone.
 
 
 @compiled(inner=True)
@@ -263,6 +278,7 @@ def _push_two(cone, target, out):
     a = cone.workspace[1]
     x = cone.workspace[2]
     size = a.size
+    # a ∘ x = target · (1, 0, …) − correction, solved for x
     x[0] = (
         a[0] * (target - corrections[0]) + inner(a, corrections, size)
     ) / determinant(a, size)
@@ -281,6 +297,7 @@ def _follow_two(cone, direction, dlam):
     changes[0] = dlam
     for j in range(1, point.size):
         changes[j] = cone.factors[j - 1] * direction[cone.entries[j - 1]]
+    # The multipliers change by W⁻² times the change of the slacks
     transform(point, cone.numbers[STRETCH], changes, -1.0, scaled)
     transform(point, cone.numbers[STRETCH], scaled, -1.0, image)
     for j in range(point.size):
@@ -293,6 +310,7 @@ def _correct_two(cone):
     a = cone.workspace[2]
     b = cone.workspace[3]
     corrections = cone.values[CORRECTION]
+    # The product of both changes, after scaling
     transform(point, cone.numbers[STRETCH], cone.values[D_SLACK], -1.0, a)
     transform(point, cone.numbers[STRETCH], cone.values[D_DUAL], 1.0, b)
     corrections[0] = a[0] * b[0] + inner(a, b, point.size)

@@ -18,6 +18,7 @@ import numpy as np
 from drsvm.compiled.compiling import by_type, compiled
 from drsvm.compiled.single_sample_prox import between, next_trial
 
+# Of a line search, which usually ends after one to three
 MAX_TRIALS = 30
 # A row whose losses with and without the flip differ by less is near the kink at which
 # it is flipped.
@@ -41,13 +42,13 @@ class Flips(NamedTuple):
 
 
 class Intercept(NamedTuple):
-    """The intercept b = a₀ w₀; w₀ has no ridge, and with a price it is in the norm."""
+    """The intercept b = a₀ w₀; w₀ has no ridge, and with a cost it is in the norm."""
 
-    unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
+    unit: float  # a₀: the cost, 1 if it is free, 0 without an intercept
     damping: float  # θ₀ of the term around its centre
     inverse: float  # 1/θ₀, 0 without an intercept
     # None if it is free: the type, not the value, lets the compiler remove a branch
-    priced: Literal[True] | None
+    has_cost: Literal[True] | None
 
 
 class Multipliers(NamedTuple):

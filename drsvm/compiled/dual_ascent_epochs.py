@@ -22,7 +22,7 @@ from drsvm.compiled.dual_ascent_separable import (
 from drsvm.compiled.row_access import at
 
 _sums_at_start = by_type({Norm2Terms: norm2_sums, SeparableTerms: separable_sums})
-# A call would pass about a hundred numbers for every row.
+# Inlined: a call would pass about a hundred numbers for every row.
 _visit = by_type(
     {Norm2Sums: norm2_visit, SeparableSums: separable_visit}, forceinline=True
 )
@@ -34,13 +34,33 @@ def ascent_epoch(memory, rows, order, active, firm, multipliers, flips, terms):
     """Visit the first `active` rows of `order` and improve their multipliers.
 
     A row that sits at a corner of its triangle, with more than `firm` between its
-    losses, is moved behind the active ones (shrinking). `order`, the multipliers and
-    their sums are updated in place: for q = 2, sums = [Σκβ, u₀] and `memory` has the
-    x_i·x_i; otherwise sums = [λ, u₀] and `memory` is that for a row.
+    losses, is moved behind the active ones (shrinking).
 
-    Returns the number of active rows; over the visited rows, each at its visit, the gap
-    between losses and multipliers, Σ πκ² of those near the kink at which they are
-    flipped, and the largest violation; and for q = 2 the scale, λ and b of the answer.
+    Parameters
+    ----------
+    memory : array
+        For q = 2 the x_i·x_i, otherwise memory for the entries of a row.
+    rows : Rows
+        All rows; `importance` are their weights π.
+    order : array of integers
+        The rows, the active ones first; its order changes.
+    active : int
+        Number of active rows.
+    firm : float
+        Difference of the losses from which a row at a corner is skipped.
+    multipliers : Multipliers
+        Updated in place; the first of the sums is Σκβ for q = 2, otherwise λ.
+    flips : Flips
+    terms : Norm2Terms or SeparableTerms
+        Its type selects the code.
+
+    Returns
+    -------
+    tuple
+        The number of active rows; over the visited rows, each at its visit, the gap
+        between losses and multipliers, Σ πκ² of those near the kink at which they are
+        flipped, and the largest violation; and for q = 2 the scale, λ and b of the
+        answer, otherwise None.
     """
     sums = _sums_at_start(terms, multipliers)
     gap = near = violation = 0.0

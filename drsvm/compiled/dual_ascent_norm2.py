@@ -8,7 +8,7 @@ multipliers, a few sums determine the best classifier: with u = Σ (α_i − β_
     maximise over ‖w‖ ≤ λ    u·w − (r/2)‖w‖² + (Σκβ − ε) λ − (1/2τ)(λ − λ₀)²
 
 has the solution w = s·u, where (s, λ) depends only on ‖u‖ and Σκβ; a free intercept has
-w₀ = u₀/θ₀. An intercept with a price is part of the norm: with A = λ₀/τ + Σκβ − ε, if
+w₀ = u₀/θ₀. An intercept with a cost is part of the norm: with A = λ₀/τ + Σκβ − ε, if
 the constraint is active, λ is the largest root of
 
     ‖u‖²/((r + 1/τ) λ − A)² + u₀²/((θ₀ + 1/τ) λ − A)² = 1.
@@ -72,12 +72,12 @@ class Norm2Place(NamedTuple):
 
 
 @compiled(inner=True, forceinline=True)
-def _answer(priced, square, cost, u0, terms, guess):
+def _answer(has_cost, square, cost, u0, terms, guess):
     """Return the best classifier for given sums, from a guess of λ.
 
-    `priced`, of the intercept, selects the code.
+    The type of `has_cost`, of the intercept, selects the code.
     """
-    if priced is not None:
+    if has_cost is not None:
         return _answer_inside(square, cost, u0, terms, guess)
     length = math.sqrt(square)
     freedom = terms.intercept.inverse
@@ -120,8 +120,8 @@ def _answer_inside(square, cost, u0, terms, lam):
         )
     if total <= 0.0 and square + u0_square <= total * total:
         return Answer(0.0, 0.0, True, 0.0, 0.0)
-    # On the boundary: Newton for 1/size, where size is the root of the equation's left
-    # side
+    # On the boundary: Newton for 1/size = 1, where size is the root of the left side of
+    # the equation at the top of this file
     ridge += stiffness
     damping += stiffness
     one = two = 0.0
@@ -153,7 +153,7 @@ def _moved(place, edge, t, terms):
     square = max(square + change * (2.0 * along + change * row_square), 0.0)
     u0 += terms.intercept.unit * sign * change
     cost += kappa * edge.flip * t
-    answer = _answer(terms.intercept.priced, square, cost, u0, terms, answer.lam)
+    answer = _answer(terms.intercept.has_cost, square, cost, u0, terms, answer.lam)
     return Norm2Place(
         sign, along + change * row_square, row_square, square, cost, u0, kappa, answer
     )
@@ -198,7 +198,7 @@ def norm2_sums(terms, multipliers):
     square = product(u, u)
     cost = multipliers.sums[0]
     u0 = multipliers.sums[1]
-    answer = _answer(terms.intercept.priced, square, cost, u0, terms, terms.centre)
+    answer = _answer(terms.intercept.has_cost, square, cost, u0, terms, terms.centre)
     return Norm2Sums(square, cost, u0, answer)
 
 
@@ -215,7 +215,7 @@ def norm2_answer(sums, multipliers):
 def classifier_of_sums(length, cost, u0, terms):
     """Return the scale, λ and b of the classifier for given ‖u‖, Σκβ and u₀."""
     answer = _answer(
-        terms.intercept.priced, length * length, cost, u0, terms, terms.centre
+        terms.intercept.has_cost, length * length, cost, u0, terms, terms.centre
     )
     return answer.scale, answer.lam, answer.bias
 

@@ -4,10 +4,10 @@ As in `dual_ascent_norm2.py`, the objective includes terms around a centre, with
 factor θ for the weights and θ₀ for that of the intercept. With u = Σ (α_i − β_i) y_i
 x_i + θ (centre of w) and r = c + θ, and with h fixed during an epoch,
 
-    q = 1    w = (u − clip(u, ±h)) / r    h: the price of a unit of ‖w‖₁
+    q = 1    w = (u − clip(u, ±h)) / r    h: the cost of a unit of ‖w‖₁
     q = ∞    w = clip(u, ±h) / r          h/r: the limit λ of every weight
 
-An intercept with a price has w₀ = (u₀ − clip(u₀, ±h)) / θ₀ or w₀ = clip(u₀/θ₀, ±h/r), a
+An intercept with a cost has w₀ = (u₀ − clip(u₀, ±h)) / θ₀ or w₀ = clip(u₀/θ₀, ±h/r), a
 free one w₀ = u₀/θ₀. λ changes with the flips of the epoch: λ = λ₀ + τ Σ κ (β − β₀).
 """
 
@@ -73,13 +73,13 @@ def _line(row, entries, shift, limit, inside):
 
 
 @compiled(inner=True, forceinline=True)
-def _intercept(priced, u0, terms):
+def _intercept(has_cost, u0, terms):
     """Return b for a given u₀, and its derivative with respect to Σ (α_i − β_i) y_i.
 
-    `priced` selects the code.
+    The type of `has_cost` selects the code.
     """
     unit, damping, inverse, _ = terms.intercept
-    if priced is None:
+    if has_cost is None:
         return inverse * u0, inverse
     limit = terms.limit
     if terms.inside:
@@ -110,7 +110,7 @@ def _slope(start, edge, t, terms):
     product, square = _line(
         place.row, place.entries, place.shift, terms.limit, terms.inside
     )
-    b, freedom = _intercept(terms.intercept.priced, place.u0, terms)
+    b, freedom = _intercept(terms.intercept.has_cost, place.u0, terms)
     margin = product / terms.ridge + b
     slope = edge.hinge * (1.0 - margin) + edge.flip * (
         1.0 + margin - place.kappa * place.lam
@@ -131,7 +131,7 @@ def separable_sums(terms, multipliers):
     """Return the sums at the start of an epoch: λ, u₀ and b."""
     lam = multipliers.sums[0]
     u0 = multipliers.sums[1]
-    b, _ = _intercept(terms.intercept.priced, u0, terms)
+    b, _ = _intercept(terms.intercept.has_cost, u0, terms)
     return SeparableSums(lam, u0, b)
 
 
@@ -178,6 +178,6 @@ def separable_visit(sums, i, row, rows, firm, multipliers, flips, terms):
                 u[column(indices, k, first)] = value
             u0 += terms.intercept.unit * sign * change
         lam += kappa * (flip[i] - old_flip) / terms.stiffness
-        b, _ = _intercept(terms.intercept.priced, u0, terms)
+        b, _ = _intercept(terms.intercept.has_cost, u0, terms)
         sums = SeparableSums(lam, u0, b)
     return sums, verdict

@@ -91,6 +91,7 @@ rest_excess = by_type(
 
 @compiled(inner=True, forceinline=True, fastmath=FAST)
 def _row_excess(row, entries, shift, limit):
+    """Return the same as `rest_excess` for the entries of the row."""
     total = above = 0.0
     if row is None:
         return total, above
@@ -105,10 +106,11 @@ def _row_excess(row, entries, shift, limit):
 def threshold(geometry, shift, factor, target, slack, guess):
     """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x; 0 if there is none.
 
-    Also returns the sum, its part outside the row, and the number of positive terms.
-    The difference of the two sides is convex in x: after one step Newton's method
-    approaches the root from the left, and it has converged when the same terms are
-    positive as one step before.
+    Here a_j = w̄_j + shift·z_j, and `guess` is where the search starts. Also returns the
+    sum, its part outside the row, and the number of positive terms. The difference of
+    the two sides is convex in x: after one step Newton's method approaches the root
+    from the left, and it has converged when the same terms are positive as one step
+    before.
     """
     x = max(guess, 0.0)
     before = -1.0
@@ -151,6 +153,9 @@ def _row_sums(row, entries, shift, limit):
         signed += outwards
         square += outwards * outwards
     return clipped, outside, signed, square
+
+
+# --- the points; rates and slopes are derivatives in the direction `towards` of (δ, σ₂)
 
 
 @compiled(inner=True)

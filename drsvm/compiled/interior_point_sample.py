@@ -8,7 +8,9 @@ Sample i has its own slack s and three constraints with multipliers,
     g₁ = s − (1 − m) ≥ 0  (α),    g₂ = s − (1 + m − κλ) ≥ 0  (β),    g₃ = s ≥ 0  (γ),
     α + β + γ = π,
 
-and the Newton equations  α·dg₁ + g₁·dα = target·π − α g₁ − correction₁  and so on. With
+and the Newton equations  α·dg₁ + g₁·dα = target·π − α g₁ − correction₁  and so on: the
+products of multiplier and slack aim at target·π, and the correction is what products of
+the changes would add to them, estimated from the predictor (Mehrotra 1992). With
 D_k = multiplier/slack, D = ΣD_k and P_k = (target·π − correction_k)/g_k, eliminating
 the slack gives
 
@@ -17,9 +19,9 @@ the slack gives
     dβ = P₂ − β − D₂ (ds − dm + κ dλ),
     dγ = P₃ − γ − D₃ ds,
 
-and a sample adds a multiple of its row to the equations for (w, λ). The correction is
-the product of the predictor's changes; the fourth row of its array has the corrected
-direction's dm, without the sign of the label. `flips` is 1 or 0: if a label cannot be
+and a sample adds a multiple of its row to the equations for (w, λ). The array of the
+correction has a fourth row, for the corrected direction's dm without the sign of the
+label. `flips` is 1 or 0: if a label cannot be
 flipped, β stays 0 and g₂ stays 1. `flips` and κ (`kappa`) are numbers or arrays with
 one entry per row.
 

@@ -12,9 +12,9 @@ weight is stored as u_j with
     w_j = scale · sign(u_j) (|u_j| − offset)₊,
 
 so a step changes the two scalars only, and the band is one of the u_j. The offset
-grows: a weight below it stays 0. From time to time the weights are stored anew
-(`fold_if_due`), because what is left after the subtraction has the rounding errors of
-both numbers.
+grows: a weight below it stays 0. From time to time the weights are stored again with
+offset 0 and scale 1 (`fold_if_due`), because what is left after the subtraction has the
+rounding errors of both numbers.
 """
 
 import math
@@ -30,12 +30,12 @@ MOST_LOOKS = 4.0
 # Positions of figures about a band: its ends, half width and number of members; the sum
 # and the number of the weights above it; how often members were looked at since it was
 # built; the number of listed weights; the offset and the scale of weights that share a
-# threshold, and the steps since they were stored anew
+# threshold, and the steps since they were last stored with offset 0 and scale 1
 LOW, HIGH, WIDTH, SIZE, SUM, NUMBER, LOOKS, LISTED, OFFSET, SCALE, STEPS, NUMBERS = (
     range(12)
 )
 BASE = np.uint64(NUMBERS)
-# Weights that share a threshold are stored anew if the threshold is this many times
+# Weights that share a threshold are stored again if the threshold is this many times
 # their mean, at a small scale, or after many steps
 MOST_SHRUNK = 1e4
 SMALLEST_SCALE = 1e-50
@@ -90,6 +90,7 @@ def renew(band):
 
 @compiled(inner=True, forceinline=True)
 def _enlist(band, j):
+    """Add a weight to the list of those that may not be 0."""
     weights, members = band
     if weights[j] != 0.0 and members[2, j] == 0:
         members[1, np.uint64(weights[LISTED])] = j
@@ -99,6 +100,9 @@ def _enlist(band, j):
 
 @compiled(inner=True, fastmath=FAST)
 def _build(weights, members, limit):
+    """Build the band around a limit, in one pass over the listed weights."""
+    # The last band was too wide if its members were looked at more often than there
+    # are weights, otherwise too narrow: the limit left it early
     if weights[LOW] >= 0.0:
         if weights[LOOKS] > weights[LISTED]:
             weights[WIDTH] *= 0.5
@@ -159,9 +163,10 @@ def take_out(band, j):
     weights, members = band
     value = weights[j]
     size = abs(value)
-    # No branch: it would be unpredictable
+    # Selections, not a branch, which the processor could not predict
     weights[SUM] -= size if size > weights[HIGH] else 0.0
     weights[NUMBER] -= 1.0 if size > weights[HIGH] else 0.0
+    # The last member takes the place of this one
     if weights[LOW] < size <= weights[HIGH]:
         weights[SIZE] -= 1.0
         last = members[0, np.uint64(weights[SIZE])]
@@ -200,6 +205,7 @@ def shrunk_excess(rest, limit):
 
 @compiled(inner=True, fastmath=FAST, forceinline=True)
 def _plain(numbers, u):
+    """Return w_j for a u_j."""
     return numbers[SCALE] * (u - min(max(u, -numbers[OFFSET]), numbers[OFFSET]))
 
 
@@ -238,7 +244,7 @@ def shrink(band, tau, rho):
 
 @compiled(inner=True)
 def fold_if_due(band, total):
-    """Store the weights anew, with offset 0 and scale 1, where rounding may matter.
+    """Store the weights again, with offset 0 and scale 1, where rounding may matter.
 
     `total` is Σ |w_j|.
     """
@@ -271,7 +277,7 @@ def _fold(band):
 
 @compiled(inner=True)
 def read_back(band, w):
-    """Write the weights."""
+    """Write the weights into w."""
     _fold(band)
     # numba takes seconds to compile an assignment to all of an array
     for j in range(w.size):

@@ -62,6 +62,7 @@ ENOUGH = 0.5  # ηG/‖Δ‖² after which passes over a batch end
 
 @compiled(inner=True, fastmath=FAST)
 def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
+    """Do a pass for q = 2; see `visit_rows`."""
     data = rows.data
     indices = rows.indices
     _, scalars, hinge, flip = state
@@ -122,6 +123,12 @@ def _plain_pass(store, rows, order, state, terms, step_size, rho, tolerance):
 def _banded_pass(
     make_geometry, boxed, store, rows, order, state, terms, step_size, rho, tolerance
 ):
+    """Do a pass for q = 1 or, if `boxed`, for q = ∞; see `visit_rows`.
+
+    λ is known for the current state, so the margin of a row follows from its entries
+    and a limit: for q = 1 it is that of w = soft(a, τ)/ρ with τ = λ − s, for q = ∞ that
+    of w = clip(a/ρ, ±λ). Only a row whose multipliers change needs the geometry.
+    """
     data = rows.data
     indices = rows.indices
     _, scalars, hinge, flip = state
@@ -131,6 +138,7 @@ def _banded_pass(
     s = scalars[0]
     b = scalars[1]
     lacking = 0.0
+    # λ of the state itself: the point of a step without a row
     still = ProximalStep(
         0.0, rho, 0.0, False, s, scalars[2], 0.0, 0.0, 0.0, 0.0, tolerance
     )
@@ -212,8 +220,8 @@ def _box_pass(store, rows, order, state, terms, step_size, rho, tolerance):
     )
 
 
-# Visit rows once in the given order; return Σ g_i times the duality gap of each row
-# before its visit
+# Visit rows once in the given order, and return Σ g_i times the duality gap of each row
+# before its visit: of (store, rows, order, state, terms, step_size, rho, tolerance)
 visit_rows = by_type(
     {AllWeights: _plain_pass, Diamond: _diamond_pass, Box: _box_pass}, fastmath=FAST
 )
@@ -229,7 +237,7 @@ _renew = by_type(
 def _store(q, rows, w, width) -> AllWeights | Box | Diamond:
     """Return the weights of a state as passes take them.
 
-    For q = 1 and ∞ that is in a band with an initial half width.
+    For q = 1 and ∞ they are in a band, whose half width is `width` at first.
     """
     if q == 2:
         return AllWeights(w)
@@ -256,7 +264,25 @@ def memory_epoch(
 ) -> float:
     """Visit rows once in the given order.
 
-    Return Σ g_i times the duality gap of each row before its visit.
+    Parameters
+    ----------
+    q : {1, 2, inf}
+        The norm of the weights.
+    rows : Rows
+    order : array of integers
+        The rows to visit.
+    state : Iterate
+        Updated in place, before the projection (see the top of this file).
+    terms : Terms
+    step_size, total_step : float
+        The step size for one row, and for all rows of the step together.
+    tolerance : float
+        Accuracy of a visit (see `ProximalStep.tolerance`).
+
+    Returns
+    -------
+    float
+        Σ g_i times the duality gap of each row before its visit.
     """
     store = _store(q, rows, state.w, step_size)
     gap = _memory_epoch(

@@ -25,7 +25,7 @@ REGULARISATIONS = (
 # noise out of flat directions; if rows range over many decades, directions that only
 # light rows determine look flat too: see `OrthogonalSystem`.
 DAMPING = 1e-13
-# they end at this relative accuracy
+# Limit on the refinements of a solution, which end at this relative accuracy
 MAX_REFINEMENTS = 4
 ACCURATE = 1e-13
 # Rows of `columns`: sums over the samples for the λ column, the predictor and the
@@ -137,6 +137,7 @@ def _apply_inverse(factor, scale, right, out):
 
 @compiled(fastmath=FAST, inner=True)
 def _multiply(matrix, x, out):
+    """Write the product with a symmetric matrix, of which the upper half is given."""
     n = x.size
     for i in range(n):
         out[i] = 0.0
@@ -151,6 +152,7 @@ def _multiply(matrix, x, out):
 
 @compiled(inner=True)
 def _size(v):
+    """Return the largest absolute value."""
     largest = 0.0
     for i in range(v.size):
         largest = max(largest, abs(v[i]))

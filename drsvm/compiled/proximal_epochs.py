@@ -142,9 +142,21 @@ def _likely(margin, lam, kappa, flips):
 
 @compiled(fastmath=FAST)
 def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
-    """Take a proximal step on every row in the given order, q = 2.
+    """Take a proximal step on every row in the given order, for q = 2.
 
-    Multipliers are averaged (see `average_multipliers`).
+    Parameters
+    ----------
+    rows : Rows
+        All rows; `importance` are the g_i.
+    order : array of integers
+        The rows to visit.
+    iterate : Iterate
+        Updated in place.
+    terms : Terms
+    eta : float
+        The step size η.
+    share : float
+        That of the new multipliers in their averages (see `average_multipliers`).
     """
     data = rows.data
     indices = rows.indices
@@ -159,7 +171,8 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
         i = order[position]
         before = (hinge[i], flip[i])
         sign, length, kappa, flips, first, last = read_row(rows, terms, eta, i)
-        # 1. What the step depends on
+        # 1. What the step depends on: the margin, and how long the part of w is that is
+        # orthogonal to the row
         norm_square = stretched(w, scale, norm_square, terms.ridged, rho)
         inner, square = dot_and_square(data, indices, first, last, w)
         along = sign * scale * inner
@@ -209,6 +222,7 @@ def _draw_row(data, indices, first, last, sign, w, row):
 
 @compiled(fastmath=FAST)
 def _box_epoch(rows, order, iterate, terms, eta, share, row):
+    """Do the epoch for q = ∞, with memory for the entries of a row."""
     data = rows.data
     indices = rows.indices
     w, scalars, hinge, flip = iterate
@@ -251,7 +265,7 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
 
 
 def proximal_epoch_linf(rows, order, iterate, terms, eta, share):
-    """Do the same for q = ∞."""
+    """Do the same as `proximal_epoch_l2` for q = ∞."""
     _box_epoch(rows, order, iterate, terms, eta, share, room_for_row(rows))
 
 
@@ -297,6 +311,7 @@ def _put_row_back(indices, first, last, shift, tau, rho, band, row):
 
 @compiled()
 def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
+    """Do the epoch for q = 1, with the weights in a band and memory for a row."""
     data = rows.data
     indices = rows.indices
     w, scalars, hinge, flip = iterate
@@ -362,7 +377,7 @@ def _shrunk_epoch(rows, order, iterate, terms, eta, share, band, row):
 
 
 def proximal_epoch_l1(rows, order, iterate, terms, eta, share):
-    """Do the same for q = 1."""
+    """Do the same as `proximal_epoch_l2` for q = 1."""
     _shrunk_epoch(
         rows,
         order,

@@ -57,7 +57,7 @@ def column(indices, k, first):
 
 
 def room_for_row(rows: Rows) -> np.ndarray:
-    """Return memory for two numbers for each entry of a row."""
+    """Return memory for two numbers for each entry of the longest row."""
     length = rows.width
     if rows.indptr is not None:
         length = int(np.diff(rows.indptr).max(initial=0))

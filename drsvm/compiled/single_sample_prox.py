@@ -1,7 +1,7 @@
 """The proximal step of one sample and its multipliers, for every norm.
 
 It minimises g · loss + ελ + (c/2)‖w‖² + (1/2η) · (squared distance from the centre
-(w̄, b̄, λ̄)) over ‖w‖_q ≤ λ: one iteration of the paper's IPPA.
+(w̄, b̄, λ̄)) over ‖w‖_q ≤ λ: one iteration of IPPA [1, equation 6].
 
 The loss max(1 − m, 1 + m − κλ, 0) is the maximum over the triangle {σ₁, σ₂ ≥ 0, σ₁ + σ₂
 ≤ 1} of σ₁ (1 − m) + σ₂ (1 + m − κλ). For given σ the rest of the step is a projection
@@ -19,6 +19,16 @@ one monotone equation in one variable t,
 
 Both δ and σ₂ are computed, each to its own relative accuracy: with long steps or rows,
 a δ far below the rounding errors of σ₁ matters.
+
+The paper [1, section 3 and appendix A] goes through the subsets of pieces that may be
+largest at the solution, with a formula or a modified secant search for each. The lines
+here are these subsets: an edge of the triangle is two pieces, a corner one, and the
+inside is all three.
+
+References
+----------
+[1] J. Li, C. Chen, A. M.-C. So, Fast Epigraphical Projection-based Incremental
+Algorithms for Wasserstein Distributionally Robust Support Vector Machine, NeurIPS 2020.
 """
 
 import math
@@ -246,8 +256,8 @@ def _next_line(line, delta, sigma2):
     """Return the line to search next, and a position on it.
 
     It is for a line whose best point is not the solution. From a corner: the other
-    edge; from within an edge: straight across the triangle; from inside: the edge
-    reached.
+    edge there; from within an edge: straight across the triangle, to the edge opposite;
+    from inside: the edge reached.
     """
     if line == INSIDE:
         return _line_through(delta, sigma2, False)
@@ -259,6 +269,9 @@ def _next_line(line, delta, sigma2):
         if line in (HINGE, FLIPPED):
             opposite = 0.5 * (1.0 - delta)
         return _line_through(delta, opposite, False)
+    # At an end: the neighbour around the triangle. Along the edges in their order, t
+    # increases on the first two and decreases on the others: this tells which neighbour
+    # it is, and from which end to search it.
     turn = -1
     if (t >= LINES[line].high) == (line <= MOSTLY_HINGE):
         turn = 1
@@ -275,13 +288,14 @@ def multipliers(step, geometry, delta, sigma2):
     The search starts from a guess of δ and σ₂; the best of all lines is returned if
     rounding errors keep the gap open.
     """
-    # A bit for each line that has not been searched
+    # A bit for each line that has not been searched; without flip costs λ is in no
+    # piece of the loss, and there is no inside to search
     untried = 0b01111
     if step.kappa > 0.0:
         untried = 0b11111
     line, t = _line_through(delta, sigma2, step.kappa > 0.0)
     best = 0.0, 0.0, NOWHERE, math.inf
-    for _ in range(5):
+    for _ in range(len(LINES)):
         if line == INSIDE:
             delta, sigma2, point = _triple_kink(step, geometry, t)
         else:
@@ -309,10 +323,27 @@ def multipliers(step, geometry, delta, sigma2):
 
 @compiled(allocates=True)
 def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
-    """Write w of a proximal step into `out`.
+    """Take a proximal step on one row.
 
-    Return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap. The row is z =
-    y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, lam, bias).
+    Parameters
+    ----------
+    q : {1, 2, 3}
+        Code of the norm of the weights (see `epigraph.py`).
+    w_bar, z : arrays of shape (d,)
+        w̄, and the row times its label, y·x.
+    lam, bias : float
+        λ̄ − ηε and y·b̄.
+    free : float
+        1 with an intercept, 0 without.
+    eta, rho, kappa : float
+        η, 1 + ηc and the flip cost κ, which may be inf.
+    out : array of shape (d,)
+        Receives w.
+
+    Returns
+    -------
+    tuple of float
+        λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap.
     """
     along = square = size = 0.0
     for k in range(z.size):

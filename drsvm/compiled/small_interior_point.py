@@ -120,6 +120,7 @@ def _predict(
 
 @compiled(inner=True)
 def _longest_steps(share, buffers, cone, work, task, step, behind):
+    """Return the step lengths of the corrected direction, or NaN."""
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
     passes.longest_steps(
@@ -146,14 +147,39 @@ def run(
     fresh,
     halt,
 ):
-    """Take steps until the gap may be small, but at most `most`.
+    """Take steps until the gap may be small.
 
-    The point, the state and the cone change in place.
+    The point, the state of the samples and the cone change in place.
 
-    To `halt` is to leave the factorised system at the last point; that is the end of
-    the run. Returns the number of steps, whether all of them were possible, λ, μ, Σ
-    multiplier · slack of the samples, the number of short steps in a row, and how many
-    times as much as usual may stop short of the next step.
+    Parameters
+    ----------
+    share, buffers : Share, Buffers
+        The rows, as one thread has them.
+    cone, system, work, task
+        The constraints of the norm, and `System`, `Work` and `Task`.
+    point : array
+        (w, b).
+    lam, mu : float
+        λ, and the parameter μ of the central path.
+    products : float
+        Σ multiplier · slack of the samples.
+    short_steps : int
+        Number of short steps in a row before this call.
+    leeway : float
+        How many times as much weight as usual may stop short of the next step.
+    most : int
+        Limit on the steps.
+    fresh : bool
+        Whether to put the samples on the central path first.
+    halt : bool
+        Whether to factorise the system once more, at the last point: the end of a run
+        needs it.
+
+    Returns
+    -------
+    tuple
+        The number of steps, whether all of them were possible, and λ, μ, products,
+        short_steps and leeway after them.
     """
     n = point.size
     taken = 0

@@ -76,8 +76,14 @@ def _gradient_of_batch(
 def scaled_epoch(boxed, rows, order, iterate, terms, eta, share, batch_size):
     """Take a step on every batch of rows in the given order, with a scaled vector.
 
-    It is for q = 2 if `boxed` is None, otherwise for q = ∞. Multipliers are averaged
-    (see `average_multipliers`).
+    Parameters
+    ----------
+    boxed : None or True
+        None for q = 2, True for q = ∞: the type, not the value, selects the code.
+    rows, order, iterate, terms, eta, share
+        As in `proximal_epoch_l2`.
+    batch_size : int
+        Number of rows per step; the last batch may have fewer.
     """
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
@@ -153,6 +159,7 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size):
 
 @compiled(allocates=True)
 def _shrunk_epoch(band, rows, order, iterate, terms, eta, share, batch_size):
+    """Take a step on every batch for q = 1, with the weights in a band."""
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
     lam = scalars[0]
@@ -179,6 +186,8 @@ def _shrunk_epoch(band, rows, order, iterate, terms, eta, share, batch_size):
             share,
             factors,
         )
+        # The step: along the subgradient, then division by ρ for the ridge, which the
+        # weights without one are multiplied by before
         for position in range(start, end):
             factor = eta * factors[position - start]
             if factor != 0.0:
@@ -192,6 +201,7 @@ def _shrunk_epoch(band, rows, order, iterate, terms, eta, share, batch_size):
         bands.shrink(band, 0.0, rho)
         b += eta * on_intercept * terms.free
         base = lam - eta * (terms.radius - on_lam)
+        # The projection: a threshold for all weights
         tau, left = common_threshold(band, base, 1.0)
         bands.shrink(band, tau, 1.0)
         lam = base

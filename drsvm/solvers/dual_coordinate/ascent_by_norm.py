@@ -98,13 +98,13 @@ class SeparableAscent(Ascent):
         intercept = terms.intercept
         # 1. The sums, and the limit that fits them
         self.v = self._plus_centre(u, -start.proximity)
-        size = abs(u0) if intercept.priced else 0.0
+        size = abs(u0) if intercept.has_cost else 0.0
         limit = self._new_limit(
             np.abs(u), ridge, size, intercept.damping, terms.stiffness
         )
         # 2. The classifier
         self.w = elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
-        if intercept.priced:
+        if intercept.has_cost:
             weight = self._weights(u0, intercept.damping, limit)
         else:
             weight = u0 * intercept.inverse

@@ -29,8 +29,8 @@ from drsvm.problem.validation import (
 )
 from drsvm.utils.annotations import Costs, Matrix, NormName
 
-# Over a batch; dozens suffice unless steps are hundreds of times longer than those of a
-# run
+# Limit on the passes over a batch; dozens suffice unless steps are hundreds of times
+# longer than those of a run
 MAX_PASSES = 50_000
 # The gap is closed if it is at most this fraction of its first value or of the samples'
 # weights
@@ -91,7 +91,8 @@ class ProximalStep:
             active |= Pieces.HINGE
         if self.flip_dual > 0:
             active |= Pieces.FLIPPED
-        if self.hinge_dual + self.flip_dual < 1 - 1e-15:  # the sum is rounded
+        # The sum is rounded
+        if self.hinge_dual + self.flip_dual < 1 - 1e-15:
             active |= Pieces.ZERO
         return active
 
@@ -147,26 +148,42 @@ def proximal_step(
     radius = check_number(radius, "radius")
     l2 = check_number(l2, "l2")
     kappa = check_number(flip_cost, "flip_cost", infinite=True)
+    # The term ελ moves the centre of λ
     lam = _finite(radius_price, "radius_price") - eta * radius
-    if intercept is None:
-        bias = 0.0
-    else:
+    free = 0.0
+    bias = 0.0
+    if intercept is not None:
+        free = 1.0
         bias = sign * _finite(intercept, "intercept")
-    new = np.empty_like(center)
-    rest = lam, bias, 0.0 if intercept is None else 1.0, eta, 1.0 + eta * l2, kappa
+    new_weights = np.empty_like(center)
     new_lam, gradient, sigma2, gap = proximal(
-        norm_for(norm).code, center, sign * x, *rest, new
+        norm_for(norm).code,
+        center,
+        sign * x,
+        lam,
+        bias,
+        free,
+        eta,
+        1.0 + eta * l2,
+        kappa,
+        new_weights,
     )
-    if intercept is None:
-        moved = 0.0
-    else:
-        moved = float(intercept) + eta * gradient * sign
+    new_intercept = 0.0
+    if intercept is not None:
+        new_intercept = float(intercept) + eta * gradient * sign
     return ProximalStep(
-        new, moved, new_lam, max(sigma2 + gradient, 0.0), sigma2, gradient, gap
+        weights=new_weights,
+        intercept=new_intercept,
+        radius_price=new_lam,
+        hinge_dual=max(sigma2 + gradient, 0.0),
+        flip_dual=sigma2,
+        gradient=gradient,
+        gap=gap,
     )
 
 
 def _step_size(step: float) -> float:
+    """Return a step size as a float > 0."""
     eta = check_number(step, "step")
     if eta == 0:
         raise ValueError("step must be positive, got step=0.")
@@ -259,48 +276,48 @@ def proximal_batch_step(
     n, d = X.shape
     eta = _step_size(step)
     ball = norm_for(norm)
-    # At any finite price
+    # Flips at any finite cost, because λ may be small for a while
     kappa, flips = affordable_flips(check_flip_costs(flip_cost, n), math.inf)
     radius = check_number(radius, "radius")
     l2 = check_number(l2, "l2")
     terms = Terms(radius, kappa, flips, l2, d, 0.0 if intercept is None else 1.0)
-    w = check_weight_vector(weights, d)
+    w = np.array(check_weight_vector(weights, d))
     lam = _finite(radius_price, "radius_price")
     b = _finite(intercept or 0.0, "intercept")
     rows = compiled_rows(X, signs, importance)
-    everything = np.arange(n)
-
-    def state_with(hinge: np.ndarray, flip: np.ndarray) -> Iterate:
-        """Return the state for given multipliers; see `memory_epochs`."""
-        state = Iterate(
-            np.array(w), np.array([lam - eta * radius, b, lam]), hinge, flip
-        )
-        contribute(rows, everything, state, terms, eta / n)
-        return state
-
-    state = state_with(np.ones(n), np.zeros(n))
+    all_rows = np.arange(n)
+    length = eta / n  # of one row
+    # 1. The state is the centre and what rows contribute to it (`memory_epochs.py`); at
+    # first, all hinges are active.
+    center = Iterate(w, np.array([lam - eta * radius, b, lam]), np.ones(n), np.zeros(n))
+    state = center.copy()
+    contribute(rows, all_rows, state, terms, length)
+    # 2. Passes improve the multipliers until the gap is closed.
     gap = np.inf
     scale = float(np.sum(importance))
     n_passes = 0
     while n_passes < MAX_PASSES and gap > CLOSED * scale:
-        gap = memory_epoch(
-            ball.q, rows, everything, state, terms, eta / n, eta, 2.0 * EPS
-        )
+        gap = memory_epoch(ball.q, rows, all_rows, state, terms, length, eta, 2.0 * EPS)
         n_passes = n_passes + 1
         scale = max(scale, gap)
-    # Without the rounding errors of all passes
-    state = state_with(state.hinge, state.flip)
+    # 3. The state for these multipliers, without the rounding errors of all passes
+    state = Iterate(center.w, center.scalars, state.hinge, state.flip)
+    contribute(rows, all_rows, state, terms, length)
+    # 4. Its point, and the gap there
     rho = 1.0 + eta * l2
     w, lam = ball.project_epigraph(state.w / rho, state.scalars[0], rho)
     b = float(state.scalars[1])
     margins = signs * (X @ w + b)
     hinge = 1.0 - margins
     flipped = np.where(flips, 1.0 + margins - kappa * lam, 0.0)
-    lost = (
-        np.maximum(np.maximum(hinge, flipped), 0.0)
-        - state.hinge * hinge
-        - state.flip * flipped
-    )
+    loss = np.maximum(np.maximum(hinge, flipped), 0.0)
+    gaps = loss - state.hinge * hinge - state.flip * flipped
     return ProximalBatchStep(
-        w, b, lam, state.hinge, state.flip, float(np.mean(importance * lost)), n_passes
+        weights=w,
+        intercept=b,
+        radius_price=lam,
+        hinge_dual=state.hinge,
+        flip_dual=state.flip,
+        gap=float(np.mean(importance * gaps)),
+        n_passes=n_passes,
     )

@@ -290,7 +290,7 @@ class Subproblem:
             trial.intercept = float(balance / trial.rho - self.mean @ trial.weights)
         decisions = self.problem.decision_values(trial.weights)
         samples = decisions, trial.intercept, self.signs, self.sample_weights
-        terms = self.kappa, self._flip_price(trial.lam), trial.rho, self.relaxation
+        terms = self.kappa, self._kappa_lam(trial.lam), trial.rho, self.relaxation
         sums = kernel.update_samples(
             *samples, *terms, trial.split, trial.slopes, self.coefficients
         )
@@ -313,7 +313,7 @@ class Subproblem:
             self._raise_line(trial, mean, average.slope_sum / average.count, mass, cost)
         self._balance(trial, *np.sqrt(sums[3:]))
 
-    def _flip_price(self, lam: float) -> float | np.ndarray:
+    def _kappa_lam(self, lam: float) -> float | np.ndarray:
         """Return κλ, inf where no flip is possible: a number, or one per row."""
         with np.errstate(over="ignore"):
             lams = np.where(
@@ -379,7 +379,7 @@ class Subproblem:
 
     def multipliers(self, slopes, lam: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers α and β for slopes g at the given λ."""
-        between = self._flip_price(lam) < 2.0  # the two pieces cross above 0
+        between = self._kappa_lam(lam) < 2.0  # the two pieces cross above 0
         alpha = np.where(between, 0.5 * (1.0 - slopes), np.maximum(-slopes, 0.0))
         beta = np.where(between, 0.5 * (1.0 + slopes), np.maximum(slopes, 0.0))
         return self.sample_weights * alpha, self.sample_weights * beta

@@ -259,7 +259,7 @@ class SharedSeparable(Shared, SeparableAscent):
             limit = terms.limit / terms.ridge
         else:
             limit = terms.limit
-        if intercept.priced:
+        if intercept.has_cost:
             weight = self._weights(u0, intercept.damping, limit)
         else:
             weight = u0 * intercept.inverse

@@ -24,7 +24,7 @@ from drsvm.utils.clock import Stopwatch, TimeLimit
 
 ORDERS = ("shuffled", "cyclic", "with-replacement")
 # Value of λ if neither the radius nor flips limit it: larger than any norm of the
-# weights
+# weights, and its square does not overflow
 UNLIMITED = 1e200
 # A slice is sized to take this many nanoseconds or, if that is more, this many per row
 # and feature, over which every kernel call makes a pass. Slices depend on the data
@@ -44,6 +44,8 @@ class Kind(NamedTuple):
     per_feature: float = 0.0
 
 
+# The epochs by the norm q of the weights. The times were measured; they only decide how
+# often the clock is checked.
 PROXIMAL = {
     1: Kind(proximal_epochs.proximal_epoch_l1, 60.0),
     2: Kind(proximal_epochs.proximal_epoch_l2, 10.0),
@@ -55,13 +57,15 @@ SUBGRADIENT = {
     math.inf: Kind(partial(subgradient_epochs.scaled_epoch, True), 10.0, 3.0),
 }
 MEMORY = {
-    q: Kind(partial(memory_epochs.memory_epoch, q), 30.0, 1.5) for q in (1, math.inf)
+    1: Kind(partial(memory_epochs.memory_epoch, 1), 30.0, 1.5),
+    2: Kind(partial(memory_epochs.memory_epoch, 2), 20.0),
+    math.inf: Kind(partial(memory_epochs.memory_epoch, math.inf), 30.0, 1.5),
 }
-MEMORY[2] = Kind(partial(memory_epochs.memory_epoch, 2), 20.0)
 BATCHES = {
-    q: Kind(partial(memory_epochs.batch_epoch, q), 100.0, 20.0) for q in (1, math.inf)
+    1: Kind(partial(memory_epochs.batch_epoch, 1), 100.0, 20.0),
+    2: Kind(partial(memory_epochs.batch_epoch, 2), 60.0, 10.0),
+    math.inf: Kind(partial(memory_epochs.batch_epoch, math.inf), 100.0, 20.0),
 }
-BATCHES[2] = Kind(partial(memory_epochs.batch_epoch, 2), 60.0, 10.0)
 # Nanoseconds of a pass over a batch from which the clock is checked between its passes
 LONG_PASS = 4e6
 
@@ -69,7 +73,8 @@ LONG_PASS = 4e6
 class Samples:
     """Rows in the layout that the kernels read (see `Rows`).
 
-    Their entries are not copied.
+    Their entries are not copied. `weights` are the π_i; the kernels get the factors
+    n π_i of the losses.
     """
 
     def __init__(self, X: Matrix, signs: np.ndarray, weights: np.ndarray):
@@ -84,7 +89,27 @@ class Samples:
 
 
 class Epochs:
-    """Epochs of all kinds over given rows; each updates a point in place."""
+    """Epochs of all kinds over given rows; each updates a point in place.
+
+    Parameters
+    ----------
+    samples, norm, terms
+        The rows and the parameters of the problem.
+    order : {"shuffled", "cyclic", "with-replacement"}
+        Order of the rows in an epoch.
+    rng : numpy.random.Generator
+        For the order.
+    mean_square : float, optional
+        Weighted mean of x·x; by default that of the rows.
+    time : TimeLimit, optional
+        Epochs end early where it would be exceeded, except for the first call.
+
+    Attributes
+    ----------
+    natural_step : float
+        The inverse of a bound on the mean square of the subgradients, in which step
+        sizes are measured: it makes them independent of the units of the features.
+    """
 
     def __init__(
         self,
@@ -101,22 +126,17 @@ class Epochs:
         self.order = order
         self.rng = rng
         self.time = TimeLimit() if time is None else time
-        self.started = False
-        if mean_square is None:
-            square = samples.mean_square
-        else:
-            square = mean_square
-        # That of the intercept, so that units do not matter
+        self.started = False  # whether any kernel has been called
+        square = samples.mean_square if mean_square is None else mean_square
+        # The intercept is measured in units of a typical row, so that the units of the
+        # features do not matter.
         self.terms = terms._replace(free=square * terms.free)
-        # A bound on the mean square of the gradients in λ, of which the radius limits
-        # the number.
-        squares = terms.kappa * np.minimum(terms.kappa, terms.radius)
-        square += float(
-            squares
-            if np.ndim(squares) == 0
-            else np.average(squares, weights=samples.weights)
-        )
-        self.natural_step = 1.0 / square
+        # A bound on the mean square of the gradients in λ: these are κ for rows with a
+        # flipped label, of which the radius affords the share ε/κ.
+        on_lam = terms.kappa * np.minimum(terms.kappa, terms.radius)
+        if np.ndim(on_lam) > 0:
+            on_lam = np.average(on_lam, weights=samples.weights)
+        self.natural_step = 1.0 / (square + float(on_lam))
 
     @classmethod
     def of(
@@ -152,9 +172,9 @@ class Epochs:
         return Iterate(np.zeros(d), np.array([lam, 0.0, lam]), np.ones(n), np.zeros(n))
 
     def _next_order(self, distinct: int = 1) -> np.ndarray:
-        """Return the rows of the next epoch.
+        """Return the rows of the next epoch, in order.
 
-        So many at a time, those of a batch, are all different.
+        Each `distinct` rows in succession, those of a batch, are different.
         """
         n = self.samples.n
         if self.order == "shuffled":
@@ -163,10 +183,11 @@ class Epochs:
             return np.arange(n)
         if distinct == 1:
             return self.rng.integers(0, n, n)
-        sizes = [min(distinct, n - first) for first in range(0, n, distinct)]
-        return np.concatenate(
-            [self.rng.choice(n, size, replace=False) for size in sizes]
-        )
+        batches = []
+        for first in range(0, n, distinct):
+            size = min(distinct, n - first)
+            batches.append(self.rng.choice(n, size, replace=False))
+        return np.concatenate(batches)
 
     def _visit(
         self,
@@ -178,26 +199,21 @@ class Epochs:
     ) -> float:
         """Call a kernel on one slice of the rows after another, until the time is up.
 
-        Add what it returns.
+        Return the sum of what it returns, if that is numbers.
         """
         length = self._slice_length(kind, batch_size)
         took = 0.0
         total = 0.0
         for first in range(0, order.size, length):
-            if self.started and self.time.left() <= took:  # it would end too late
+            # It would end too late; but a run is to have some result.
+            if self.started and self.time.left() <= took:
                 break
             watch = Stopwatch()
             self.started = True
-            total += (
-                kind.kernel(
-                    self.samples.rows,
-                    order[first : first + length],
-                    point,
-                    self.terms,
-                    *arguments,
-                )
-                or 0.0
-            )
+            rows = order[first : first + length]
+            value = kind.kernel(self.samples.rows, rows, point, self.terms, *arguments)
+            if value is not None:
+                total += value
             took = watch.elapsed()
         return total
 
@@ -228,15 +244,17 @@ class Epochs:
         """
         q = self.norm.q
         size = batching.size
-        latest = batching.latest
         order = self._next_order(distinct=size)
-        if (
-            MEMORY[q].per_entry * self.samples.entries_per_row + 100.0
-        ) * size < LONG_PASS:
+        # About 100 ns of a visit do not depend on the entries of the row.
+        visit = MEMORY[q].per_entry * self.samples.entries_per_row + 100.0
+        if visit * size < LONG_PASS:
             self._visit(
                 BATCHES[q], order, point, step, share, batching, batch_size=size
             )
             return
+        # The same by one kernel call for every pass
+        hinge = batching.latest[0]
+        flip = batching.latest[1]
         for first in range(0, order.size, size):
             if self.started and self.time.left() <= 0.0:
                 break
@@ -245,14 +263,14 @@ class Epochs:
                 batch,
                 batch,
                 point,
-                latest[0],
-                latest[1],
+                hinge,
+                flip,
                 step / size,
                 batching.most_passes,
                 batching.limit,
             )
-        point.hinge[:] += share * (latest[0] - point.hinge)
-        point.flip[:] += share * (latest[1] - point.flip)
+        point.hinge[:] += share * (hinge - point.hinge)
+        point.flip[:] += share * (flip - point.flip)
 
     def memory(self, point: Iterate, step: float) -> None:
         """Take a step with memory on every row, and move the point to the result.
@@ -297,10 +315,10 @@ class Epochs:
         # `memory_epochs.py`), before the projection.
         terms = self.terms
         total = length * rows.size
-        (lam, b, _) = point.scalars
-        state = Iterate(
-            point.w.copy(), np.array([lam - total * terms.radius, b, lam]), hinge, flip
-        )
+        lam, b, _ = point.scalars
+        scalars = np.array([lam - total * terms.radius, b, lam])
+        state = Iterate(point.w.copy(), scalars, hinge, flip)
+        # The projection divides all weights by 1 + total·c, also those without a ridge.
         state.w[terms.ridged :] *= 1.0 + total * terms.l2
         memory_epochs.contribute(self.samples.rows, rows, state, terms, length)
         new = point
@@ -314,20 +332,22 @@ class Epochs:
                 memory_epochs.TOLERANCE,
             )
             new = self._nearest(state, total)
-            lam, b, _ = new.scalars - point.scalars
-            moved = float(
-                np.sum((new.w - point.w) ** 2)
-                + lam**2
-                + (b**2 / terms.free if terms.free > 0.0 else 0.0)
-            )
-            if (
-                gap / rows.size <= max(memory_epochs.ENOUGH * moved / total, limit)
-                or self.time.left() <= 0.0
-            ):
+            enough = memory_epochs.ENOUGH * self._squared_move(point, new) / total
+            if gap / rows.size <= max(enough, limit) or self.time.left() <= 0.0:
                 break
-        point.w[:], point.scalars[:] = new.w, new.scalars
+        point.w[:] = new.w
+        point.scalars[:] = new.scalars
+
+    def _squared_move(self, old: Iterate, new: Iterate) -> float:
+        """Return the squared distance of two points, in units of the step."""
+        lam, b, _ = new.scalars - old.scalars
+        on_intercept = 0.0
+        if self.terms.free > 0.0:
+            on_intercept = b**2 / self.terms.free
+        return float(np.sum((new.w - old.w) ** 2) + lam**2 + on_intercept)
 
     def _nearest(self, state: Iterate, total: float) -> Iterate:
+        """Return the point of a state: its projection onto the cone."""
         stiffness = 1.0 + total * self.terms.l2
         w, lam = self.norm.project_epigraph(
             state.w / stiffness, state.scalars[0], stiffness

@@ -37,25 +37,27 @@ from drsvm.solvers.paper.incremental.step_sizes import (
 from drsvm.solvers.reformulation.costs_as_columns import CostsAsColumns
 from drsvm.utils.clock import Stopwatch
 
-# weights of the latest epoch in the averages of points and of multipliers
+# Weights of the latest epoch in the averages of points and of multipliers
 SHARE = 0.2
 SHARE_OF_MULTIPLIERS = 0.1
-# First steps, in natural ones (of subgradients over the root of the batch size, of
-# batches over it), and of memory
+# First step sizes, and that of memory, in natural steps. A batch of b rows takes √b
+# times the first if it takes subgradient steps (their noise falls like 1/√b), and b
+# times the first if it takes proximal steps.
 FIRST_SUBGRADIENT = 0.1
 FIRST_PROXIMAL = 0.1
 FIRST_OF_BATCHES = 0.3
 MEMORY_STEP = 0.3
-# usual batch size, and the minimum number of batches per epoch for which it is used
+# Usual batch size, and the minimum number of batches per epoch for which it is used
 BATCH = 32
 BATCHES = 256
 # Steps on batches may be inexact by this fraction of the tolerance
 SHARE_OF_TOLERANCE = 0.25
-# over a batch, at first and later: few pay off before the optimum is close
+# Limits on passes over a batch, at first and later: few pay off before the optimum is
+# close
 FEW_PASSES = 8
 MAX_PASSES = 512
 MANY_ROWS = 2000  # with fewer rows an epoch has few steps, so they are longer
-# ratios of first steps that are tried, and of objectives for which the longer is better
+# Ratios of first steps that are tried, and of objectives for which the longer is better
 LONGER = 8.0
 CLEARLY = 0.9
 # The first epochs continue while each lowers the objective by this fraction; the ratio
@@ -71,7 +73,7 @@ class Workspace:
     """What the phases of a run share: the point that they move, and the epochs.
 
     `order`, `step_sizes` and `polish_dual` are settings of the run (see
-    `run.Incremental`).
+    `run.Incremental`). The point is one of the problem in which costs are columns.
     """
 
     def __init__(
@@ -94,30 +96,34 @@ class Workspace:
         # By which steps are longer than usual
         self.few_rows_factor = max(1.0, math.sqrt(MANY_ROWS / problem.n_rows))
         self.point = self.epochs.origin()
-        start = limits.start
-        if start is None:
-            return
+        if limits.start is not None:
+            self._move_to(limits.start)
+
+    def _move_to(self, start: Candidate) -> None:
+        """Move the point to a classifier, with its multipliers if it has any."""
+        problem = self.problem
         point = self.point
         inner = self.columns.to_inner(start)
-        margins = problem.margins(start.weights, start.intercept)
-        price = problem.radius_price(start.weights, margins, start.intercept)
-        lam = price if problem.radius > 0.0 else UNLIMITED
+        lam = UNLIMITED
+        if problem.radius > 0.0:
+            margins = problem.margins(start.weights, start.intercept)
+            lam = problem.radius_price(start.weights, margins, start.intercept)
         point.w[:] = inner.weights
         point.scalars[:] = lam, inner.intercept, lam
         if start.hinge_dual is not None and start.flip_dual is not None:
             point.hinge[:] = np.clip(start.hinge_dual / problem.sample_weight, 0.0, 1.0)
-            point.flip[:] = (
-                np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge)
-                * problem.can_flip
-            )
+            flip = start.flip_dual / problem.sample_weight
+            flip = np.clip(flip, 0.0, 1.0 - point.hinge)
+            point.flip[:] = flip * problem.can_flip
 
     def classifier(self, point: Iterate, *multipliers: np.ndarray) -> Candidate:
+        """Return the classifier of a point, and multipliers if they are given."""
         return self.columns.to_outer(
             Candidate(point.w, float(point.scalars[1]), *multipliers)
         )
 
     def value(self, point: Iterate) -> float:
-        """Return the objective of a point with its own λ."""
+        """Return the objective of a point with its own λ, or inf if it overflows."""
         classifier = self.classifier(point)
         w = classifier.weights
         b = classifier.intercept
@@ -127,7 +133,10 @@ class Workspace:
             if self.problem.flips_possible and self.problem.radius > 0.0:
                 lam = max(point.scalars[0], lam)
             value = self.problem.objective_at(w, margins, lam)
-        return value if math.isfinite(value) else math.inf
+        # A comparison with NaN would be False.
+        if not math.isfinite(value):
+            return math.inf
+        return value
 
     def better(self, one: Pair, other: Pair, point: Iterate) -> Pair:
         """Return the multipliers that prove the higher bound.
@@ -135,14 +144,17 @@ class Workspace:
         They are fractions of the weights of the rows. Where a bound holds for limited
         weights only, those of `point` tell how large they are.
         """
-        problem = self.problem
         reference = self.classifier(point).weights
+        if self._bound(one, reference) >= self._bound(other, reference):
+            return one
+        return other
 
-        def bound(pair) -> float:
-            hinge, flip = (problem.sample_weight * shares for shares in pair)
-            return dual_point(problem, hinge, flip, reference=reference).lower_bound
-
-        return max(one, other, key=bound)
+    def _bound(self, pair: Pair, reference: np.ndarray) -> float:
+        """Return the lower bound that multipliers prove."""
+        hinge = self.problem.sample_weight * pair[0]
+        flip = self.problem.sample_weight * pair[1]
+        proof = dual_point(self.problem, hinge, flip, reference=reference)
+        return proof.lower_bound
 
 
 class Phase(ABC):
@@ -159,6 +171,7 @@ class Phase(ABC):
         """Do one epoch."""
 
     def point(self) -> Iterate:
+        """Return the point to be judged."""
         return self.shared.point
 
     def multipliers(self) -> Pair:
@@ -169,7 +182,8 @@ class Phase(ABC):
 class Memory(Phase):
     """Proximal steps that keep the last contributions of all other rows.
 
-    The step size is constant.
+    The step size is constant. The point that moves is that of the workspace, or a given
+    one.
     """
 
     name = "memory"
@@ -179,7 +193,9 @@ class Memory(Phase):
         self.own = shared.point if point is None else point
         self.step = MEMORY_STEP * shared.epochs.natural_step * shared.few_rows_factor
         self.count = 0
-        self.hinge, self.flip = self.own.hinge.copy(), self.own.flip.copy()
+        # Averages of the multipliers
+        self.hinge = self.own.hinge.copy()
+        self.flip = self.own.flip.copy()
 
     def epoch(self) -> None:
         point = self.own
@@ -221,8 +237,9 @@ class Averaging(Phase):
         """Do one epoch with the given step size."""
 
     def epoch(self) -> None:
-        is_free = self.shared.step_sizes.first is None
-        if self.count == 0 and is_free and isinstance(self.schedule, Cycles):
+        # Only a first step that the user has not set may become longer.
+        is_default = self.shared.step_sizes.first is None
+        if self.count == 0 and is_default and isinstance(self.schedule, Cycles):
             first = self._longest_good_step(self.schedule.first)
             self.schedule = replace(self.schedule, first=first)
         self.count += 1
@@ -271,11 +288,11 @@ class Averaging(Phase):
 
     def best(self) -> tuple[float, Iterate]:
         """Return the better of the last point and the average, after its objective."""
-        values = [
-            (self.shared.value(point), point)
-            for point in (self.shared.point, self.average)
-        ]
-        return min(values, key=lambda pair: pair[0])
+        last = self.shared.value(self.shared.point)
+        of_average = self.shared.value(self.average)
+        if last <= of_average:
+            return last, self.shared.point
+        return of_average, self.average
 
     def point(self) -> Iterate:
         return self.best()[1]
@@ -299,8 +316,9 @@ class Subgradient(Averaging):
     name = "subgradient"
 
     def __init__(self, shared: Workspace, batch_size: int | None):
-        usual = max(1, min(BATCH, shared.problem.n_rows // BATCHES))
-        self.batch_size = min(batch_size or usual, shared.problem.n_rows)
+        n = shared.problem.n_rows
+        usual = max(1, min(BATCH, n // BATCHES))
+        self.batch_size = min(batch_size or usual, n)
         super().__init__(shared, FIRST_SUBGRADIENT * math.sqrt(self.batch_size))
 
     def move(self, step: float, share: float) -> None:
@@ -325,15 +343,16 @@ class Batches(Averaging):
     name = "batches"
 
     def __init__(self, shared: Workspace, batch_size: int | None):
-        self.batch_size = min(
-            batch_size or shared.problem.n_rows, shared.problem.n_rows
-        )
-        self.has_all_rows = self.batch_size == shared.problem.n_rows
+        n = shared.problem.n_rows
+        self.batch_size = min(batch_size or n, n)
+        self.has_all_rows = self.batch_size == n
         super().__init__(shared, FIRST_OF_BATCHES * self.batch_size)
+        # The last multipliers of all rows; those of the point are averages.
         self.latest = np.stack([shared.point.hinge, shared.point.flip])
         self.limit = SHARE_OF_TOLERANCE * shared.limits.tol
         self.passes = FEW_PASSES
         if isinstance(self.schedule, Cycles):
+            # A batch of all rows has no noise: its steps need not become shorter.
             ratio = 1.0 if self.has_all_rows else COOLING
             self.schedule = Descent(
                 self.schedule.first, self.limit, shared.value(shared.point), ratio
@@ -385,8 +404,10 @@ class FirstEpochs(Phase):
         worthwhile = value < (1.0 - MIN_DECREASE) * self.lowest
         self.lowest = min(self.lowest, value)
         if not worthwhile or self.inner.count >= MAX_FIRST_EPOCHS:
-            self.finished = True  # at the best point
-            self.shared.point.w[:], self.shared.point.scalars[:] = best.w, best.scalars
+            self.finished = True
+            # The next phase starts from the best point.
+            self.shared.point.w[:] = best.w
+            self.shared.point.scalars[:] = best.scalars
 
     def point(self) -> Iterate:
         return self.inner.point()

@@ -5,8 +5,12 @@
 
 An iteration is an epoch, one pass over the rows. Every method is a sequence of phases
 (`phases.py`): `Isg` takes subgradient steps, `Ippa` exact proximal steps, and `Hybrid`
-first the ones and then the others. Columns of very different scales slow down all of
-them. If epochs do not pay off, the interior-point solver takes over.
+first the former and then the latter. Columns of very different scales slow down all
+of them. If epochs do not pay off, the interior-point solver takes over.
+
+The methods are those of the paper (Li, Chen and So, NeurIPS 2020, sections 2 and 3);
+steps with memory, steps on batches for `Ippa`, the intercept and certificates are not
+in it.
 """
 
 import math
@@ -36,6 +40,11 @@ ADVICE = (
     "epochs hardly reduce the gap: scale the features to similar ranges, or use "
     "solver='auto'"
 )
+# First plain step after subgradient steps, in natural ones: they are already close to
+# the optimum.
+FIRST_AFTER_SUBGRADIENT = 0.01
+# Number of epochs after which it is first judged whether they pay off
+FIRST_LOOK = 64
 
 
 def _is_number(value) -> bool:
@@ -46,7 +55,7 @@ def _is_number(value) -> bool:
 class Incremental(Solver):
     """Settings common to all incremental methods.
 
-    Attributes
+    Parameters
     ----------
     steps : {"auto", "geometric", "harmonic", "root"}
         Step-size scheme; "auto" needs no tuning, the others are the theoretical
@@ -65,6 +74,12 @@ class Incremental(Solver):
         Whether, with steps="auto", the interior-point solver takes over if progress is
         slow and its matrices are of moderate size. With tol=0 there is nothing to
         reach, and the epochs continue.
+
+    References
+    ----------
+    .. [1] J. Li, C. Chen, A. M.-C. So, Fast Epigraphical Projection-based Incremental
+       Algorithms for Wasserstein Distributionally Robust Support Vector Machine,
+       NeurIPS 2020 (section 4 for the theoretical schemes).
 
     Examples
     --------
@@ -141,11 +156,17 @@ class Isg(Incremental):
     Those common to all incremental methods are in
     `drsvm.solvers.paper.incremental.run.Incremental`.
 
-    Attributes
+    Parameters
     ----------
     batch_size : int, optional
         Rows per batch. 1: the classical method; more than there are rows: full
         subgradients; None: 32, or fewer if an epoch would have too few batches.
+
+    References
+    ----------
+    .. [1] J. Li, C. Chen, A. M.-C. So, Fast Epigraphical Projection-based Incremental
+       Algorithms for Wasserstein Distributionally Robust Support Vector Machine,
+       NeurIPS 2020: equation 5.
 
     Examples
     --------
@@ -172,7 +193,7 @@ class Ippa(Incremental):
     Those common to all incremental methods are in
     `drsvm.solvers.paper.incremental.run.Incremental`.
 
-    Attributes
+    Parameters
     ----------
     memory : bool
         Whether, with steps="auto", the run continues with steps that keep the last
@@ -183,6 +204,12 @@ class Ippa(Incremental):
         Rows per batch, on whose mean each step is taken; 1: single rows. Larger batches
         have no memory; with steps="auto" they follow a few epochs on single rows. None,
         or more than there are rows: all rows, the proximal point method.
+
+    References
+    ----------
+    .. [1] J. Li, C. Chen, A. M.-C. So, Fast Epigraphical Projection-based Incremental
+       Algorithms for Wasserstein Distributionally Robust Support Vector Machine,
+       NeurIPS 2020: equation 6, and section 3 for a step on one row.
 
     Examples
     --------
@@ -208,24 +235,31 @@ class Ippa(Incremental):
             if self.steps == "auto":
                 yield FirstEpochs(Proximal(shared))
             yield Batches(shared, self.batch_size)
-        if self.steps == "auto" and self.memory:
+        elif self.steps == "auto" and self.memory:
             yield FirstEpochs(Proximal(shared))
             yield Memory(shared)
-        yield Proximal(shared)
+        else:
+            yield Proximal(shared)
 
 
 @dataclass(frozen=True)
 class Hybrid(Ippa):
-    """Settings of the hybrid method.
+    """Settings of the hybrid method: first ISG, then IPPA.
 
     See `Ippa` and `drsvm.solvers.paper.incremental.run.Incremental`.
 
-    Attributes
+    Parameters
     ----------
     batch_size : int, optional
         Rows per batch in the first phase; None: as for `Isg`.
     proximal_batch_size : int, optional
         Rows per batch in the second phase, as `batch_size` of `Ippa`.
+
+    References
+    ----------
+    .. [1] J. Li, C. Chen, A. M.-C. So, Fast Epigraphical Projection-based Incremental
+       Algorithms for Wasserstein Distributionally Robust Support Vector Machine,
+       NeurIPS 2020: section 5.
 
     Examples
     --------
@@ -246,13 +280,10 @@ class Hybrid(Ippa):
         yield FirstEpochs(Subgradient(shared, self.batch_size))
         if self.proximal_batch_size != 1:
             yield Batches(shared, self.proximal_batch_size)
-        # Plain steps are short from the first, because the subgradient steps are
-        # already close to the optimum.
-        yield (
-            Memory(shared)
-            if self.steps == "auto" and self.memory
-            else Proximal(shared, first=0.01)
-        )
+        elif self.steps == "auto" and self.memory:
+            yield Memory(shared)
+        else:
+            yield Proximal(shared, first=FIRST_AFTER_SUBGRADIENT)
 
 
 class IncrementalState(State):
@@ -267,8 +298,8 @@ class IncrementalState(State):
         )
         self.epoch = 0
         self.next_certificate = 1
-        self.seen = Counter[str]()
-        self.patience = Patience(first_look=64, limits=limits)
+        self.seen = Counter[str]()  # number of epochs by the name of their phase
+        self.patience = Patience(first_look=FIRST_LOOK, limits=limits)
         self._phases = settings.phases(self.shared)
         self.phase = next(self._phases)
 
@@ -282,10 +313,10 @@ class IncrementalState(State):
     def candidate(self) -> Candidate:
         # After every epoch at first, then less often
         self.next_certificate = self.epoch + max(1, self.epoch // 10)
-        point = self.phase.point()
-        multipliers = self.phase.multipliers()
+        hinge, flip = self.phase.multipliers()
+        weights = self.problem.sample_weight
         return self.shared.classifier(
-            point, *(self.problem.sample_weight * shares for shares in multipliers)
+            self.phase.point(), weights * hinge, weights * flip
         )
 
     def certificate_due(self) -> bool:
@@ -295,6 +326,7 @@ class IncrementalState(State):
         self.gives_up = self.patience.ends(self.epoch, gap)
 
     def info(self) -> dict:
-        return {"epochs": dict(self.seen)} | (
-            {"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {}
-        )
+        info: dict = {"epochs": dict(self.seen)}
+        if self.gives_up and self.limits.tol > 0.0:
+            info["advice"] = ADVICE
+        return info

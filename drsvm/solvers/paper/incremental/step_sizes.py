@@ -1,7 +1,7 @@
 """Step sizes of the incremental methods.
 
 Epoch k = 1, 2, … uses one step size η_k for all its steps. The schemes of convergence
-theory are
+theory (section 4 of the paper) are
 
     "geometric"   η_k = η₁ ρ^(k−1)      for sharp problems: linear convergence
     "harmonic"    η_k = η₁ / k          for quadratic growth; γ/(nk) with γ = n η₁
@@ -11,19 +11,22 @@ and "auto" runs through cycles of geometric decay, each slower than the previous
 for batches, steps decay when an epoch does not lower the objective. If no first step is
 given, η₁ is a multiple of the natural step, the inverse mean square of the
 subgradients, so that the unit of the features does not matter.
+
+A problem is sharp if its objective grows at least in proportion to the distance from
+the set of optima, and has quadratic growth if it grows at least like its square.
 """
 
 import math
 from dataclasses import dataclass
 
 SCHEMES = ("auto", "geometric", "harmonic", "root")
-# epochs in the first cycle of "auto", and ratio of the lengths of consecutive cycles
+# Epochs in the first cycle of "auto", and ratio of the lengths of consecutive cycles
 SHORTEST = 40
 CYCLES = 3
 SPAN = 1e-3  # ratio of the last to the first step of a cycle
 # Ratio of consecutive objectives below which steps on batches become longer
 QUICKLY = 0.98
-# limits of step sizes, in natural steps: beyond them there is only rounding error
+# Limits of step sizes, in natural steps: beyond them there is only rounding error
 LARGEST = 1e6
 SMALLEST = 1e-14
 
@@ -40,18 +43,19 @@ class Schedule:
         """Return η of an epoch, counted from 1."""
         if self.scheme == "geometric":
             return max(self.first * self.decay ** (epoch - 1), 1e-300)
-        return self.first / (epoch if self.scheme == "harmonic" else math.sqrt(epoch))
+        if self.scheme == "harmonic":
+            return self.first / epoch
+        return self.first / math.sqrt(epoch)
 
 
 @dataclass(frozen=True)
 class Cycles:
-    """Step sizes that decrease by a factor of 1000 in a few epochs.
+    """Cycles of step sizes that decrease by a factor of 1000.
 
-    Then again from the top, in three times as many.
+    Every cycle starts from the top again and has three times as many epochs as the one
+    before. Easy problems are solved in the first cycle; hard ones in the last, slow
+    one, which has about two thirds of all epochs.
     """
-
-    # Easy problems are solved in the first cycle; hard ones in the last, slow one: two
-    # thirds of all epochs.
 
     first: float
     epochs: int
@@ -89,7 +93,7 @@ class StepSizes:
     ) -> Schedule | Cycles:
         """Return the step sizes of all epochs; by default the first is `usual`."""
         first = usual if self.first is None else self.first
-        first = sensible(first, natural)
+        first = sensible(first, natural)  # the user's number may be of any size
         if self.scheme == "auto":
             return Cycles(first, max_epochs, first)
         return Schedule(self.scheme, first, self.decay)
@@ -110,7 +114,7 @@ class Descent:
     ratio: float  # of steps that decrease; 1: they never do
 
     def __post_init__(self) -> None:
-        self.now = self.first
+        self.now = self.first  # the current step size
 
     def step(self, epoch: int) -> float:
         return self.now
@@ -118,6 +122,7 @@ class Descent:
     def judge(self, objective: float) -> None:
         """Take note of the objective after an epoch."""
         change = objective - self.lowest
+        # It rises: shorter steps or, after very short ones, long ones again
         if change > self.slack or not math.isfinite(change):
             self.now *= self.ratio
             if self.now < SPAN * self.first:

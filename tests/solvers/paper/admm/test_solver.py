@@ -316,21 +316,21 @@ def test_updates_do_without_a_gram_matrix_if_there_is_no_time_for_it(rows, norm)
     assert points[1].upper == pytest.approx(points[0].upper, abs=1e-5)
 
 
-@pytest.mark.parametrize("flip_price", [0.0, 1.0, 2.0, 5.0, math.inf])
-def test_the_split_is_the_proximal_point_of_the_loss(flip_price):
+@pytest.mark.parametrize("kappa_lam", [0.0, 1.0, 2.0, 5.0, math.inf])
+def test_the_split_is_the_proximal_point_of_the_loss(kappa_lam):
     grid = np.linspace(-8, 8, 160_001)
-    loss = np.maximum(np.maximum(1 - grid, 1 + grid - flip_price), 0)
+    loss = np.maximum(np.maximum(1 - grid, 1 + grid - kappa_lam), 0)
     for v, reach in itertools.product(
         [-3.0, 0.2, 0.9, 1.0, 1.1, 2.0, 4.1, 6.0], [0.1, 1.0]
     ):
         best = grid[np.argmin(loss + (grid - v) ** 2 / (2 * reach))]
-        assert kernel.nearest_split(v, reach, flip_price) == pytest.approx(
+        assert kernel.nearest_split(v, reach, kappa_lam) == pytest.approx(
             best, abs=2e-4
         )
 
 
-@pytest.mark.parametrize("flip_price", [0.5, 3.0])
-def test_slopes_represent_multipliers(flip_price):
+@pytest.mark.parametrize("kappa_lam", [0.5, 3.0])
+def test_slopes_represent_multipliers(kappa_lam):
     """α − β = −π g, and α + β is the mass on which some loss is active."""
     slopes = np.array([-1.0, -0.3, 0.0, 0.6, 1.0])
     weights = np.full(5, 0.2)
@@ -338,10 +338,10 @@ def test_slopes_represent_multipliers(flip_price):
         np.arange(5.0)[:, None], [-1, -1, 1, 1, 1], radius=0.1, flip_cost=1.0
     )
     subproblem = Subproblem(problem, 1.7, "exact")
-    alpha, beta = subproblem.multipliers(slopes, flip_price)
+    alpha, beta = subproblem.multipliers(slopes, kappa_lam)
     assert alpha - beta == pytest.approx(-weights * slopes)
     assert alpha + beta == pytest.approx(
-        weights * (np.abs(slopes) if flip_price > 2 else 1.0)
+        weights * (np.abs(slopes) if kappa_lam > 2 else 1.0)
     )
     assert min(alpha.min(), beta.min()) >= 0
 
