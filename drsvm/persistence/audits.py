@@ -1,7 +1,9 @@
 """What a model file keeps of a test: the classifier that was tested, and its view.
 
-The model of a file was trained on all rows, so it does not see those of the test like
-new ones. The tested classifier knows neither of them.
+The model of a file was trained on all rows, those of the test included, so its
+decisions about these are not like those about new rows. The classifier that was tested
+has seen neither. Its view of a row is the signed distances from its boundaries, the
+label, and the cost of its error; the row itself is not kept.
 """
 
 import json
@@ -17,14 +19,15 @@ from drsvm.audit.shift import Shift, shift_between
 from drsvm.persistence.checks import Json, Model, classifiers, require
 from drsvm.utils.annotations import Labels, Matrix
 
-# What rows and columns may take in a file.
+# The bytes that rows and columns may take in a file
 ROW_BYTES = 60_000
 COLUMN_BYTES = 30_000
 ENTRY_BYTES = 4  # what a number of a row takes
-# A row has at least three numbers: its label, its price and a distance.
+# A row has at least three numbers: its label, the cost of its error, and a distance.
 MOST_ROWS = ROW_BYTES // (3 * ENTRY_BYTES)
 # Columns that cannot shift are known for at most this many pairs of classes.
 MOST_FIXED = 50
+# If there are more columns, none is kept.
 MOST_COLUMNS = 1000
 # If all quantiles of the columns take too many bytes, every third one is kept.
 EVERY = 3
@@ -61,13 +64,19 @@ class Audit(NamedTuple):
         return summaries(cells, [column.name for column in self.rows.columns])
 
     def packed(self, saved: Model) -> Json:
-        """Return an audit as plain data, with None for the saved classifier."""
+        """Return an audit as plain data.
+
+        If the saved model is that which was tested, it is not written twice: None
+        stands for it.
+        """
         rows = self.rows
+        # Labels as numbers of one byte, if there are few classes
         smallest = np.min_scalar_type(len(rows.classes))
         return {
             "model": None if self.model is saved else self.model,
             "columns": list(map(list, rows.columns)),
             "codes": rows.codes.astype(smallest),
+            # Files have a former name of these costs.
             "prices": rows.error_costs,
             "distances": rows.distances,
             "fixed": rows.fixed,
@@ -77,7 +86,7 @@ class Audit(NamedTuple):
 def cells_of(model: Model, X: Matrix) -> Matrix:
     """Return the columns of a table as a model reads them, in their units.
 
-    Rows of numbers are what they are.
+    Rows for a model without a `TableReader` are returned as they are.
     """
     if hasattr(model, "steps"):
         reader = model.steps[0][1]
@@ -87,9 +96,22 @@ def cells_of(model: Model, X: Matrix) -> Matrix:
 
 
 def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> AuditSample:
-    """Return what a classifier sees of rows in random order, and of columns by name.
+    """Return what a classifier sees of as many rows and columns as a file may have.
 
-    There are as many as a file may have.
+    Parameters
+    ----------
+    model : classifier or Pipeline
+        The classifier that was tested.
+    X : matrix of shape (n, d)
+        The rows of the test, in random order: the first ones are kept.
+    y : array of shape (n,)
+        Their labels.
+    names : list of str
+        The names of the columns.
+
+    Returns
+    -------
+    AuditSample
     """
     columns = []
     if len(names) <= MOST_COLUMNS:
@@ -107,38 +129,53 @@ def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> AuditSamp
 
 
 def _with_fewer_quantiles(column: Summary) -> Summary:
+    """Return the summary of a column with a third of its quantiles."""
     if column.quantiles is None:
         return column
     return column._replace(quantiles=column.quantiles[1::EVERY])
 
 
 def _size(columns: list[Summary]) -> int:
+    """Return about how many bytes summaries take in a file."""
     return len(zlib.compress(json.dumps(columns).encode(), 1))
 
 
 def restored(parts: Json, saved: Model) -> Audit:
-    """Return the audit in a file; its classifiers have been checked."""
+    """Return the audit in a file; its classifiers have been checked.
+
+    Parameters
+    ----------
+    parts : dict
+        What `Audit.packed` returns, as read from the file.
+    saved : classifier or Pipeline
+        The model of the file.
+
+    Raises
+    ------
+    RejectedError
+        If the parts do not fit together, so that a use of the audit would fail.
+    """
     model = parts["model"]
     if model is None:
         model = saved
     classes = next(classifiers(model)).classes_
     codes = parts["codes"]
-    prices = parts["prices"]
+    error_costs = parts["prices"]
     distances = parts["distances"]
     fixed = parts["fixed"]
     what = "the parts of its audit do not have the same rows."
     require(codes.dtype.kind == "u", what)
-    for array in (prices, distances, fixed):
+    for array in (error_costs, distances, fixed):
         require(array.dtype == np.float32, what)
     n = len(codes)
     # Two classes are told apart by one function, several by one each.
     n_functions = len(classes)
     if n_functions == 2:
         n_functions = 1
-    require(n > 0 and codes.shape == prices.shape == (n,), what)
+    require(n > 0 and codes.shape == error_costs.shape == (n,), what)
     require(distances.shape == (n_functions, n) and fixed.shape[1:] == (n,), what)
     what = "its audit has labels or distances that no classifier gives."
-    require((codes < len(classes)).all() and (prices >= 0.0).all(), what)
+    require((codes < len(classes)).all() and (error_costs >= 0.0).all(), what)
     require(np.isfinite(fixed).all() and not np.isnan(distances).any(), what)
     require(len(fixed) <= MOST_FIXED, what)
     columns = []
@@ -146,11 +183,14 @@ def restored(parts: Json, saved: Model) -> Audit:
         column = Summary(*values)
         require(_is_whole(column), "a column of its audit is incomplete.")
         columns.append(column)
-    rows = AuditSample(classes, distances, fixed, columns, codes.astype(int), prices)
+    rows = AuditSample(
+        classes, distances, fixed, columns, codes.astype(int), error_costs
+    )
     return Audit(model, rows)
 
 
 def _is_whole(column: Summary) -> bool:
+    """Return True if a summary has names as text, and finite numbers."""
     quantiles = column.quantiles
     if quantiles is None:
         quantiles = []

@@ -33,10 +33,10 @@ RATIO = 50
 SMALL = 64 << 20
 # Any schema.json may have this many; parsing takes up to 25 times the memory.
 SMALL_TEXT = 2 << 20
-# The keys that make a dict in schema.json a node.
+# The keys that make a dict in schema.json a node (`nodes.py`)
 RESERVED = {"__class__", "__module__", "__loader__"}
 OURS = "a WassersteinSVC, WassersteinSVCCV or WassersteinKernelSVC"
-# The largest number of members of an archive; a model has about nine arrays per class.
+# The largest number of files in an archive; a model has about nine arrays per class.
 MEMBERS = 100_000
 
 
@@ -51,9 +51,10 @@ def require(condition: object, message: str) -> None:
 
 
 def members_of(archive: bytes) -> dict[str, memoryview]:
-    """Return the content of an archive by name.
+    """Return the files in an archive by name.
 
-    Sparse matrices are archives within it, whose content is returned as well.
+    Sparse matrices are archives within it, whose files are returned as well: those of
+    ``3.npz`` as ``3.npz/data.npy`` and so on.
     """
     size = len(archive)
     members = _read(archive, size, 0)
@@ -70,6 +71,7 @@ def members_of(archive: bytes) -> dict[str, memoryview]:
 def _read(
     archive: bytes | memoryview, size: int, unpacked: int
 ) -> dict[str, memoryview]:
+    """Return the files in an archive, after its directory has been checked."""
     contents = {}
     with ZipFile(io.BytesIO(archive)) as packed:
         check_members(packed.infolist(), size, unpacked)
@@ -105,7 +107,7 @@ def check_members(members: list[ZipInfo], size: int, unpacked: int = 0) -> None:
         unpacked += member.file_size
         if member.filename == "schema.json":
             _check_size("its schema.json", member.file_size, size, SMALL_TEXT)
-        # Others are unpacked without a bound.
+        # Python unpacks those of other methods, such as bzip2, without a bound.
         require(
             member.compress_type in (ZIP_STORED, ZIP_DEFLATED),
             f"{member.filename!r} in it has a compression method that drsvm models "
@@ -119,6 +121,7 @@ def check_members(members: list[ZipInfo], size: int, unpacked: int = 0) -> None:
 
 
 def _check_size(what: str, unpacked: int, size: int, small: int) -> None:
+    """Reject what unpacks to far more than the size of its file, unless it is small."""
     require(
         unpacked <= max(small, RATIO * size),
         f"{what} would unpack to {unpacked / 1e6:,.0f} MB, {unpacked / size:,.0f} "
@@ -128,8 +131,15 @@ def _check_size(what: str, unpacked: int, size: int, small: int) -> None:
 
 
 def check_schema(schema: Json) -> None:
-    """Reject a schema with names that are not allowed."""
+    """Reject a schema with names that are not allowed.
+
+    Parameters
+    ----------
+    schema : Json
+        The content of ``schema.json``: nodes within nodes.
+    """
     foreign = set()
+    # A list instead of recursion, which malicious nesting would exhaust
     waiting = [schema]
     while waiting:
         entry = waiting.pop()
@@ -147,6 +157,7 @@ def check_schema(schema: Json) -> None:
         elif kind not in NODES[name]:
             foreign.add(f"{name} ({kind})")
     names = ", ".join(sorted(foreign))[:1000]
+    # A name may contain what controls a terminal.
     if not names.isprintable():
         names = ascii(names)
     require(
@@ -192,6 +203,7 @@ def classifiers(model: Model) -> Iterator[Model]:
 
 
 def _check_steps(steps: Any) -> None:
+    """Reject a Pipeline whose steps are not transformers with names."""
     what = "the steps of its Pipeline are not pairs of a name and a step."
     require(isinstance(steps, list | tuple) and len(steps) > 0, what)
     for pair in steps:
@@ -202,7 +214,7 @@ def _check_steps(steps: Any) -> None:
 
 
 def check_given(model: Model) -> None:
-    """Raise an error if a model is not one that can be saved, or not fitted."""
+    """Reject a model that cannot be saved, or is not fitted."""
     for last in classifiers(model):
         kind = type(last).__name__
         require(
@@ -223,7 +235,13 @@ def check_given(model: Model) -> None:
 
 
 def check_loaded(content: Any) -> None:
-    """Raise an error if the content of a file is not a whole model with metadata."""
+    """Reject the content of a file that is not a whole model with metadata.
+
+    Parameters
+    ----------
+    content : Any
+        What was built: a dict with the keys "model", "metadata" and perhaps "audit".
+    """
     from drsvm.audit.model_layers import threshold_around
 
     require(
@@ -247,7 +265,7 @@ def check_loaded(content: Any) -> None:
 
 
 def _check_results(model: Model) -> None:
-    """Check the results of the fit, which partial_fit does not have."""
+    """Reject incomplete results of a fit; after partial_fit there are none."""
     results = vars(model).get("result_")
     if results is None:
         return
@@ -269,11 +287,12 @@ def _check_results(model: Model) -> None:
 
 
 def _check_arrays(model: Model) -> None:
-    """Check that the arrays of a classifier fit together.
+    """Reject a classifier whose arrays do not fit together.
 
-    One has a row per decision, and one has a column per feature.
+    It has one decision for two classes, and one for each of several classes.
     """
     state = vars(model)
+    # Which array has a row per decision, and which one a column per feature
     name = "coef_"
     points = "coef_"
     if has_kernel(model):
@@ -311,7 +330,7 @@ def _check_arrays(model: Model) -> None:
 
 
 def _check_kernel(model: Model, n_landmarks: int) -> None:
-    """Check the landmarks of a classifier with a kernel, and that it has values."""
+    """Reject a classifier whose landmarks or kernel are not whole."""
     state = vars(model)
     indices = state.get("landmark_indices_")
     require(
@@ -330,7 +349,7 @@ def _check_kernel(model: Model, n_landmarks: int) -> None:
             "landmark_indices_ are not columns of a precomputed kernel.",
         )
     elif n_landmarks:
-        # It raises an error unless the kernel is one of the library.
+        # The kernel is tried: it raises an error unless it is one of the library.
         values = model._kernel().scaled(model.landmarks_[:1])
         model._function().values(values, values)
 

@@ -98,7 +98,15 @@ def save_model(
 
 
 def save(saved: SavedModel, path: str | Path) -> None:
-    """Write a file with all that belongs to a model."""
+    """Write a file with all that belongs to a model.
+
+    Parameters
+    ----------
+    saved : SavedModel
+        The model, its metadata and perhaps the audit of its test.
+    path : str or Path
+        The file.
+    """
     metadata = {**saved.metadata, "drsvm": __version__}
     content: dict[str, Any] = {"model": saved.model, "metadata": metadata}
     if saved.audit is not None:
@@ -106,10 +114,10 @@ def save(saved: SavedModel, path: str | Path) -> None:
     try:
         checks.check_given(saved.model)
         try:
-            archive = _written(content, ZIP_DEFLATED)
+            archive = _archive_of(content, ZIP_DEFLATED)
         except RejectedError:
             # Compressed, it would unpack to more than is allowed.
-            archive = _written(content, ZIP_STORED)
+            archive = _archive_of(content, ZIP_STORED)
     except RejectedError as error:
         raise ModelFileError(f"{path}: the model cannot be saved: {error}") from None
     head = f"{FORMAT} {_checksum(archive)}\n"
@@ -117,10 +125,12 @@ def save(saved: SavedModel, path: str | Path) -> None:
 
 
 def _checksum(archive: bytes) -> str:
+    """Return the checksum of an archive as it stands in the first line of a file."""
     return f"sha256:{hashlib.sha256(archive).hexdigest()}"
 
 
-def _written(content: dict[str, Any], compression: int) -> bytes:
+def _archive_of(content: dict[str, Any], compression: int) -> bytes:
+    """Return the zip archive with all nodes and arrays of a model."""
     packed = io.BytesIO()
     # Higher levels of compression take long and save little.
     with ZipFile(packed, "w", compression, compresslevel=1) as archive:
@@ -134,6 +144,7 @@ def _written(content: dict[str, Any], compression: int) -> bytes:
         "without functions of your own.",
     )
     written = packed.getvalue()
+    # What could not be loaded is not saved.
     checks.check_members(archive.infolist(), len(written))
     return written
 
@@ -229,7 +240,13 @@ def load_audit(path: str | Path) -> Any:
 class OpenModel:
     """A model file after all checks that need no object to be built.
 
-    Importing the classes of objects takes seconds.
+    Errors are reported before the classes of the objects are imported, which takes
+    seconds.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
     """
 
     def __init__(self, path: str | Path):
@@ -248,6 +265,7 @@ class OpenModel:
         return metadata
 
     def load(self) -> SavedModel:
+        """Build the model, check it, and return what is in the file."""
         builder = Builder(self.members)
         with self._errors():
             content = builder.build(self.schema)
@@ -267,6 +285,7 @@ class OpenModel:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
+        """Turn any error into one that names the file and what to do."""
         try:
             yield
         except RejectedError as error:
@@ -284,7 +303,7 @@ class OpenModel:
 
 
 def is_model_file(path: Path) -> bool:
-    """Test if a file starts like a model file."""
+    """Return True if a file starts like a model file."""
     with path.open("rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 

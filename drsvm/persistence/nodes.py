@@ -1,7 +1,12 @@
 """Objects as plain data and back: JSON for their structure, NumPy files for arrays.
 
 Each object is a node: a dict that names its class and how to build it (``__loader__``).
-Numbers, texts, truth values and None stand for themselves.
+Numbers, texts, truth values and None stand for themselves. A list of two numbers is
+
+    {"__module__": "builtins", "__class__": "list", "__loader__": "ListNode",
+     "content": [1.0, 2.0]}
+
+and the content of an array is the name of its file in the archive.
 
 Building runs no code that a file names: an object is created without calling its class,
 and gets its attributes; a function or a type is looked up in the lists of `names`, and
@@ -37,18 +42,27 @@ from drsvm.problem.result import Result, Results
 # Attributes with which an estimator would read or write files when it is used, and
 # the value that is harmless.
 HARMLESS = {"memory": None, "input": "content"}
-# The states of partial_fit and of a scorer, which a model does not need to predict.
+# The states of partial_fit and of a scorer, which a model does not need to predict
 UNNEEDED = ("_block_fits", "_metadata_request")
 SKLEARN = version("scikit-learn")
 LITTLE = 1 << 20  # bytes of one entry of an array, and of its header
-# Dicts grow slowly if so many of their keys have the same hash.
+# With this many keys of the same hash, which only an attacker would choose, a dict of n
+# keys takes O(n²) time.
 EQUAL_HASHES = 100
 
 
 class Writer:
     """Turns objects into nodes and writes their arrays into a zip archive.
 
-    `foreign` lists what may not be in it.
+    Parameters
+    ----------
+    archive : ZipFile
+        The archive.
+
+    Attributes
+    ----------
+    foreign : set of str
+        What was found in the objects and may not be in a file.
     """
 
     def __init__(self, archive: ZipFile):
@@ -57,6 +71,7 @@ class Writer:
         self._n_files = 0
 
     def node(self, value: Any) -> Json:
+        """Return the node of an object, with those of all that it consists of."""
         if value is None or type(value) in (bool, int, float, str):
             return value
         if isinstance(value, UserList):
@@ -86,6 +101,7 @@ class Writer:
         return list(map(self.node, values))
 
     def _array(self, value: np.ndarray) -> Json:
+        """Return the node of an array: one of objects has a node for each of them."""
         if value.dtype.hasobject:
             content = self._nodes(value.ravel().tolist())
             node = _node("numpy", "ndarray", "ObjectArrayNode", content)
@@ -96,12 +112,14 @@ class Writer:
         return _node("numpy", "ndarray", "NdArrayNode", self._file(".npy", content))
 
     def _file(self, ending: str, content: io.BytesIO) -> str:
+        """Write a file into the archive, and return its name."""
         self._n_files += 1
         name = f"{self._n_files}{ending}"
         self.archive.writestr(name, content.getvalue())
         return name
 
     def _dict(self, value: dict) -> Json:
+        """Return the node of a dict: as one of JSON if its keys allow that."""
         if all(type(key) is str and key not in RESERVED for key in value):
             content = {key: self.node(entry) for key, entry in value.items()}
             return _node("builtins", "dict", "DictNode", content)
@@ -145,6 +163,7 @@ class Writer:
 
 
 def _node(home: str, name: str, loader: str, content: Json = None) -> dict[str, Json]:
+    """Return a node that names a class, how to build the object, and from what."""
     node = {"__module__": home, "__class__": name, "__loader__": loader}
     if content is not None:
         node["content"] = content
@@ -161,13 +180,26 @@ def risky_attributes(state: dict[str, Any]) -> list[str]:
 
 
 class Builder:
-    """Builds objects from nodes whose names have been checked, and from arrays."""
+    """Builds objects from nodes whose names have been checked, and from arrays.
+
+    Parameters
+    ----------
+    members : dict
+        The content of each file in the archive by its name.
+
+    Attributes
+    ----------
+    sklearn_versions : set of str
+        The versions of scikit-learn that wrote transformers.
+    """
 
     def __init__(self, members: dict[str, memoryview]):
-        self._files = dict(members)  # those that were not read yet
-        self.sklearn_versions: set[str] = set()  # that wrote transformers
+        # Those that were not read yet: each belongs to one array only.
+        self._files = dict(members)
+        self.sklearn_versions: set[str] = set()
 
     def build(self, node: Json) -> Any:
+        """Return the object of a node."""
         if not isinstance(node, dict):
             return _one_value(node)
         content: Json = node.get("content")
@@ -175,7 +207,7 @@ class Builder:
             case "ObjectNode":
                 return self._object(node)
             case "TypeNode" | "FunctionNode":
-                return _named(node)
+                return _looked_up(node)
             case "DictNode":
                 return {key: self.build(entry) for key, entry in content.items()}
             case "PairsNode":
@@ -187,7 +219,7 @@ class Builder:
             case "SliceNode":
                 return slice(*map(_one_value, content))
             case "ScalarNode":
-                return _named(node)(_one_value(content))
+                return _looked_up(node)(_one_value(content))
             case "DTypeNode":
                 return _plain(np.dtype(_one_value(content)))
             case "NdArrayNode":
@@ -196,13 +228,14 @@ class Builder:
                 entries = np.fromiter(self._list(content), dtype=object)
                 return entries.reshape(node["shape"])
             case "SparseMatrixNode":
-                return self._sparse(_named(node), content)
+                return self._sparse(_looked_up(node), content)
         raise KeyError(node["__loader__"])
 
     def _list(self, content: Json) -> list:
         return list(map(self.build, content))
 
     def _pairs(self, content: Json) -> dict:
+        """Return the dict with the keys and values of nodes."""
         pairs = list(map(self._list, content))
         hashes = {hash(key) for key, _ in pairs}
         require(
@@ -228,6 +261,7 @@ class Builder:
         return np.ndarray(shape, dtype, content, stream.tell(), order=order)
 
     def _sparse(self, cls: type, file: str) -> Any:
+        """Return a sparse matrix of a class from the arrays of its file."""
         is_diagonal = cls.__name__.startswith("dia")
         names = ["offsets"] if is_diagonal else ["indices", "indptr"]
         arrays = [self._array(f"{file}/data.npy")]
@@ -244,7 +278,8 @@ class Builder:
         return matrix
 
     def _object(self, node: dict[str, Json]) -> Any:
-        cls = _named(node)
+        """Return an object with the attributes of its node; its class is not called."""
+        cls = _looked_up(node)
         state = self.build(node["content"])
         is_harmless = isinstance(state, dict) and not risky_attributes(state)
         require(is_harmless, f"the attributes of {node['__class__']}.")
@@ -265,6 +300,7 @@ class Builder:
             made.__setstate__(state)
         else:
             made.__dict__.update(state)
+        # A list of results prints as a table with the labels.
         results = vars(made).get("result_")
         if isinstance(results, list):
             labels = np.ravel(made.classes_[: len(results)]).tolist()
@@ -272,17 +308,20 @@ class Builder:
         return made
 
 
-def _named(node: dict[str, Json]) -> Any:
+def _looked_up(node: dict[str, Json]) -> Any:
+    """Return the class, function or type that a node names."""
     return named(node["__module__"], node["__class__"])
 
 
 def _one_value(value: Json) -> Json:
+    """Return a number, a text, a truth value or None; reject anything else."""
     is_one = value is None or isinstance(value, bool | int | float | str)
     require(is_one, "it contains a list that is not in a node.")
     return value
 
 
 def _plain(dtype: np.dtype) -> np.dtype:
+    """Return a type of numbers, texts or times; reject records and huge entries."""
     is_plain = dtype.kind in "biufOUSmM" and dtype.itemsize <= LITTLE
     require(is_plain, f"it contains values of type {dtype}.")
     return dtype

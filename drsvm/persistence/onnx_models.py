@@ -29,10 +29,12 @@ from drsvm.problem.kernel_functions import (
 )
 from drsvm.utils.lazy import optional
 
-# What skl2onnx makes and passes to converters: models, scopes, operators, containers
+# What skl2onnx makes and passes to its converters, without public types: models, scopes
+# (which name variables), operators (a step, its inputs and outputs) and containers
+# (which receive the nodes of the graph)
 Converted: TypeAlias = Any
-FLAT = np.array([-1])  # the shape of a vector
-INT64 = 7  # the number of a type in ONNX
+FLAT = np.array([-1])  # the shape of a vector, for the operator Reshape
+INT64 = 7  # the number of this type in ONNX (TensorProto.INT64)
 
 
 def to_onnx(model: Model) -> Converted:
@@ -53,8 +55,16 @@ def to_onnx(model: Model) -> Converted:
     Returns
     -------
     onnx.ModelProto
+
+    Raises
+    ------
+    ValueError
+        If a step of the model has no ONNX form.
     """
     skl2onnx = optional("skl2onnx", "exporting to ONNX needs")
+
+    # 1. A pipeline of all steps; the converter of the classifier needs the threshold
+    # that may be around it.
     *outer, last = layers(model)
     classifier = copy(last)
     classifier._threshold_around = threshold_around(model)
@@ -62,6 +72,8 @@ def to_onnx(model: Model) -> Converted:
     for layer in outer:
         steps += getattr(layer, "steps", [])[:-1]
     steps.append(("classifier", classifier))
+
+    # 2. The inputs, which have numbers for names until the columns' names are set
     reader = steps[0][1]
     inputs = {}
     if hasattr(reader, "text_columns"):
@@ -74,6 +86,7 @@ def to_onnx(model: Model) -> Converted:
         inputs["X"] = _type_of("Double", None, int(model.n_features_in_))
     types = [(f"input{place}", kind) for place, kind in enumerate(inputs.values())]
 
+    # 3. The graph
     classes = our_classes()
     converters = dict.fromkeys(classes, _converter(_classifier))
     shapes = dict.fromkeys(classes, _keep_output_types)
@@ -130,7 +143,10 @@ def _rename_inputs(model: Converted, names: list[str]) -> None:
 
 
 def _type_of_labels(model: Model) -> type:
-    return np.int64 if model.classes_.dtype.kind in "iub" else str
+    """Return the type of the labels in ONNX: integers, or text for all others."""
+    if model.classes_.dtype.kind in "iub":
+        return np.int64
+    return str
 
 
 def _classifier_outputs(
@@ -158,7 +174,7 @@ def _set_output_type(operator: Converted) -> None:
     if hasattr(step, "categories_"):
         width = 0
         for place in range(len(step.categories_)):
-            width += _levels(step, place)[1]
+            width += _codes_of_levels(step, place)[1]
     elif hasattr(step, "features_"):
         width = len(step.features_)
     operator.outputs[0].type = _type_of("Double", None, width)
@@ -169,7 +185,20 @@ def _keep_output_types(operator: Converted) -> None:
 
 
 class Graph:
-    """Adds the nodes of one step to the graph."""
+    """Adds the nodes of one step to the graph.
+
+    Parameters
+    ----------
+    scope, operator, container
+        What skl2onnx passes to the converter of a step (see `Converted`).
+
+    Attributes
+    ----------
+    step : transformer or classifier
+        The fitted step.
+    inputs, outputs : list of str
+        The names of its inputs and outputs.
+    """
 
     def __init__(self, scope: Converted, operator: Converted, container: Converted):
         self.scope = scope
@@ -186,9 +215,20 @@ class Graph:
         domain: str = "",
         **attributes: Any,
     ) -> str:
-        """Add a node that takes other nodes, by their names, and arrays.
+        """Add a node, and return the name of its output.
 
-        Return its name.
+        Parameters
+        ----------
+        kind : str
+            The operator of ONNX.
+        *inputs : str or array
+            Outputs of other nodes, by name, and constants.
+        into : str, optional
+            The name of the output; by default a new one.
+        domain : str
+            The set of operators to which `kind` belongs; by default that of ONNX.
+        **attributes
+            Those of the operator.
         """
         output = into or self.scope.get_unique_variable_name(kind.lower())
         self.container.add_node(
@@ -218,6 +258,7 @@ class Graph:
         return name
 
     def double(self, name: str, into: str | None = None) -> str:
+        """Add a conversion to double precision."""
         from onnx import TensorProto  # pyright: ignore[reportMissingImports]
 
         return self.node("Cast", name, into=into, to=TensorProto.DOUBLE)
@@ -245,7 +286,8 @@ def _classifier(graph: Graph) -> None:
     """Add w·x + b or f(x) + b, and the label by its sign or by the largest value."""
     model = graph.step
     points = graph.joined()
-    label, decision, *chances = graph.outputs
+    # The third output, probabilities, may be absent.
+    label, decision, *probabilities = graph.outputs
     if has_kernel(model):
         points = _kernel_values(graph, points, model)
         coef = model.dual_coef_
@@ -262,19 +304,22 @@ def _classifier(graph: Graph) -> None:
         place = graph.node("ArgMax", values, axis=1, keepdims=0)
     labels = model.classes_.astype(_type_of_labels(model))
     graph.node("Gather", labels, place, into=label, axis=0)
-    for output in chances:
-        _chances(graph, values, model.sigmoids_, output)
+    for output in probabilities:
+        _probabilities(graph, values, model.sigmoids_, output)
 
 
-def _chances(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) -> None:
+def _probabilities(
+    graph: Graph, decisions: str, sigmoids: np.ndarray, output: str
+) -> None:
     """Add the sigmoid of two classes, or normalised ones of several.
 
-    The predicted class has the largest (see `drsvm.defaults.probability`).
+    The formulas are those of `drsvm.defaults.probability`.
     """
     scaled = graph.node("Mul", decisions, sigmoids[:, 0])
     odds = graph.node("Add", scaled, sigmoids[:, 1])
     if len(sigmoids) == 1:
-        # The odds are kept to the side of the decision.
+        # The log-odds are kept to the side of the decision: the predicted class is the
+        # most probable one.
         leaning = graph.node("Mul", decisions, LEANING * sigmoids[:, 0])
         at_least = graph.node("Add", leaning, np.array([DECIDED]))
         ahead = graph.node("Max", odds, at_least)
@@ -289,6 +334,7 @@ def _chances(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) ->
     powers = graph.node("Exp", graph.node("Neg", graph.node("Abs", odds)))
     rest = graph.node("Log", graph.node("Add", powers, np.ones(1)))
     logs = graph.node("Sub", graph.node("Min", odds, np.zeros(1)), rest)
+    # The predicted class gets more than the largest of them.
     best = graph.node("ArgMax", logs, axis=1, keepdims=1)
     largest = graph.node("GatherElements", logs, best, axis=1)
     ahead = graph.node("Add", largest, np.array([DECIDED]))
@@ -304,6 +350,7 @@ def _kernel_values(graph: Graph, points: str, model: Model) -> str:
     The formulas are those of `drsvm.problem.kernel_functions`.
     """
     kernel = model._kernel()
+    # Costs of the features are factors of the columns.
     costs = kernel.scaled(np.ones((1, model.n_features_in_)))
     if (costs != 1.0).any():
         points = graph.node("Mul", points, costs)
@@ -319,6 +366,7 @@ def _kernel_values(graph: Graph, points: str, model: Model) -> str:
             shifted = graph.node("Add", products, np.array([function.coef0]))
             return graph.node("Pow", shifted, np.array([float(function.degree)]))
         case Rbf():
+            # ‖x − z‖² = ‖x‖² + ‖z‖² − 2 x·z
             products = graph.node("MatMul", points, 2.0 * landmarks.T)
             squares = graph.node("Mul", points, points)
             norms = graph.node("ReduceSum", squares, np.array([1]), keepdims=1)
@@ -327,6 +375,7 @@ def _kernel_values(graph: Graph, points: str, model: Model) -> str:
             # By rounding, a distance of 0 may be negative.
             distances = graph.node("Max", distances, np.zeros(1))
         case Laplacian():
+            # Σ_j |x_j − z_j|, for all pairs at once
             columns = graph.node("Unsqueeze", points, np.array([1]))
             apart = graph.node("Abs", graph.node("Sub", columns, landmarks))
             distances = graph.node("ReduceSum", apart, np.array([2]), keepdims=0)
@@ -384,7 +433,7 @@ def _encoder(graph: Graph) -> None:
     off_and_on = np.array([0, 1], dtype=np.float32)
     blocks = []
     for place, column in enumerate(columns):
-        levels, width, unknown = _levels(encoder, place)
+        levels, width, unknown = _codes_of_levels(encoder, place)
         code = graph.node(
             "LabelEncoder",
             column,
@@ -400,10 +449,26 @@ def _encoder(graph: Graph) -> None:
     graph.node("Concat", *blocks, axis=1, into=graph.outputs[0])
 
 
-def _levels(encoder: OneHotEncoder, place: int) -> tuple[dict[str, int], int, int]:
-    """Return the codes of the levels of an input, which are places in its block.
+def _codes_of_levels(
+    encoder: OneHotEncoder, place: int
+) -> tuple[dict[str, int], int, int]:
+    """Return which column of its block each level of an input has.
 
-    Also the width of the block, and the code of unknown levels.
+    Parameters
+    ----------
+    encoder : OneHotEncoder
+        The fitted encoder.
+    place : int
+        The position of the input.
+
+    Returns
+    -------
+    codes : dict
+        The column of each level.
+    width : int
+        The number of columns.
+    unknown : int
+        The column of an unknown level; if that is `width`, it has none.
     """
     levels = encoder.categories_[place].tolist()
     if encoder.drop is not None or not all(isinstance(level, str) for level in levels):
@@ -430,7 +495,7 @@ def _levels(encoder: OneHotEncoder, place: int) -> tuple[dict[str, int], int, in
     return codes, width, unknown
 
 
-# What skl2onnx lacks, or has in single precision only.
+# What skl2onnx lacks, or has in single precision only
 TRANSFORMERS = {
     SimpleImputer: _imputer,
     MissingIndicator: _indicator,
