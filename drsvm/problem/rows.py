@@ -26,6 +26,11 @@ NOISE = 1e-10
 SAME_KEY = 1e-12
 # The share of rows with the key of a different row from which keys are refined.
 MANY_COINCIDE = 0.01
+# About how many rows are looked at for that, since sorting millions takes as long as
+# an iteration of a solver
+COMPARED = 5_000
+# A factor that turns the size of a key into a pseudo-random fraction
+SCRAMBLING = 1e6
 
 # Attributes of a problem in their checked form, by name
 Attributes: TypeAlias = dict[str, Any]
@@ -143,15 +148,15 @@ class Rows(ABC):
         fixed pseudo-random numbers is added to the keys.
         """
         keys = self._projections_on_difference(signs, weights, sizes)
-        order = np.argsort(keys)
         largest = float(np.abs(keys).max())
+        order = _some_in_order(keys)
         ties = np.diff(keys[order]) <= SAME_KEY * largest
         if not bool(ties.any()):
             return keys
         others = self._random_projections(sizes)
         spread = float(np.abs(others).max())
         differ = np.abs(np.diff(others[order])) > SAME_KEY * spread
-        if float((ties & differ).sum()) <= MANY_COINCIDE * len(keys):
+        if float((ties & differ).sum()) <= MANY_COINCIDE * len(order):
             return keys
         # An irrational factor, so that sums of the two hardly coincide
         return keys / (largest or 1.0) + math.sqrt(0.5) / spread * others
@@ -329,3 +334,25 @@ def drawn_members(counts: list[int], sizes: list[int]) -> list[np.ndarray]:
         else:
             drawn.append(np.sort(random.choice(count, size, replace=False)))
     return drawn
+
+
+def digits_of(keys: Vector) -> Vector:
+    """Return a pseudo-random fraction for every key: the late digits of the key."""
+    fractions = keys * (SCRAMBLING / (float(np.abs(keys).mean()) or 1.0))
+    fractions -= np.floor(fractions)
+    return fractions
+
+
+def _some_in_order(keys: Vector) -> Vector:
+    """Return about `COMPARED` rows, in the order of their keys; all if they are few.
+
+    Which ones depends on their keys only, so rows with equal keys stay together.
+    """
+    share = COMPARED / len(keys)
+    if share >= 1.0:
+        return np.argsort(keys)
+    some = np.flatnonzero(digits_of(keys) < share)
+    # With few distinct keys, all of them may be left out
+    if len(some) < COMPARED / 2:
+        return np.argsort(keys)
+    return some[np.argsort(keys[some])]

@@ -10,12 +10,10 @@ import numpy as np
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import by_row
-from drsvm.problem.rows import SAME_KEY, drawn_members
+from drsvm.problem.rows import SAME_KEY, digits_of, drawn_members
 
 # Most stored entries of rows that are copied for the sake of their order
 MAX_ORDERED = 10_000_000
-# A factor that turns the size of a key into a pseudo-random fraction
-SCRAMBLING = 1e6
 
 
 def _content_keys(problem: Problem):
@@ -53,10 +51,7 @@ def in_content_order(problem: Problem) -> Problem:
 def draw_rows(problem: Problem, size: int) -> np.ndarray:
     """Return the indices of about `size` rows, drawn and ordered by their contents."""
     contents = _content_keys(problem)
-    # The digits after the point of a large multiple of the key are as good as random.
-    fraction = contents * problem.signs
-    fraction *= SCRAMBLING / (float(np.abs(fraction).mean()) or 1.0)
-    fraction -= np.floor(fraction)
+    fraction = digits_of(contents * problem.signs)
     drawn = np.flatnonzero(fraction <= np.partition(fraction, size)[size])
     drawn = drawn[np.argsort(contents[drawn], kind="stable")]
     # Equal rows are drawn together, which can be too many.
