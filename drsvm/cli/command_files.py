@@ -32,6 +32,7 @@ from drsvm.utils.writing import write_files, written
 
 # Stands for standard input or standard output
 STANDARD = Path("-")
+# The names of plots end in one of these.
 PLOTS = (".png", ".svg", ".pdf")
 
 

@@ -29,6 +29,7 @@ NOISE = (
     "decision values differ by less than the accuracy of the solution; ranks, ROC AUC "
     "and probabilities are noise"
 )
+# How many labels and columns are named
 SHOWN_LABELS = 10
 SHOWN_COLUMNS = 5
 # The width of the names of lines

@@ -31,7 +31,8 @@ class Predictions:
 
     Attributes
     ----------
-    classes : the classes; truth values are written as in the training file
+    classes : the classes; truth values, such as yes and no, are written as in the
+        training file
     certificates : what is proven of each decision; none in models of other tools
     decisions : their values, of shape (n,), or (n, n_classes) for more than two classes
     labels : those of the rows that have one; None if some are unknown to the model

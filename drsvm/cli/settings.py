@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from drsvm import WassersteinKernelSVC, WassersteinSVC
 
 # Values of options by the names of their parameters
-Given: TypeAlias = Mapping[str, Any]
+OptionValues: TypeAlias = Mapping[str, Any]
 # Parameters of an estimator or of `solve`
 Settings: TypeAlias = dict[str, Any]
 
@@ -33,7 +33,7 @@ FOR_WEIGHTS = {
 DEFAULTS = {"norm": "2", "solver": "auto"}
 
 
-def read_options(given: Given, **further: object) -> ReadOptions:
+def read_options(given: OptionValues, **further: object) -> ReadOptions:
     """Return the options of a command, and further ones, that are about reading."""
     values = {**given, **further}
     wanted = {}
@@ -46,7 +46,7 @@ def read_options(given: Given, **further: object) -> ReadOptions:
     return ReadOptions(**wanted)
 
 
-def mentioned_columns(given: Given) -> tuple[tuple[str, str], ...]:
+def mentioned_columns(given: OptionValues) -> tuple[tuple[str, str], ...]:
     """Return the columns that must be features, each after its role."""
     mentioned = []
     for role in ("trust_column", "increasing", "decreasing"):
@@ -55,7 +55,7 @@ def mentioned_columns(given: Given) -> tuple[tuple[str, str], ...]:
     return tuple(mentioned)
 
 
-def classifier_settings(given: Given) -> Settings:
+def classifier_settings(given: OptionValues) -> Settings:
     """Return the parameters of a classifier under the library's names.
 
     Flip costs and costs of missing a class are by the text of a label.
@@ -154,7 +154,7 @@ class KernelChoice:
         return WassersteinKernelSVC, taken
 
 
-def kernel_choice(given: Given) -> KernelChoice:
+def kernel_choice(given: OptionValues) -> KernelChoice:
     """Return the kernel, or raise an error if options do not go together."""
     kernel = given["kernel"]
     gamma = given["gamma"]

@@ -14,7 +14,7 @@ from drsvm.audit.shift import Shift, shift_between
 from drsvm.cli.class_labels import labels_for
 from drsvm.cli.options import MAX_FEATURES, option_of
 from drsvm.cli.screen import Screen
-from drsvm.cli.settings import Given, Settings, read_options
+from drsvm.cli.settings import OptionValues, Settings, read_options
 from drsvm.cli.training_rows import load_for_model, load_rows
 from drsvm.persistence.audits import cells_of
 from drsvm.tables import Dataset
@@ -22,6 +22,7 @@ from drsvm.tables.cell_styles import DATE_STYLES, Style, parser_of
 from drsvm.tables.preparation import preparation
 from drsvm.tables.values import EMPTY
 
+# A column with more values than this hardly names batches.
 MOST_BATCHES = 1000
 # Options for data without a model: with one, a file is read as in its training.
 WITHOUT_MODEL = (
@@ -48,7 +49,7 @@ def since_test(
     model: Path,
     file: Path,
     by: str | None,
-    given: Given,
+    given: OptionValues,
     screen: Screen,
     asked: Settings,
 ) -> BatchShifts:
@@ -148,7 +149,7 @@ def _with_units(shift: Shift, dates: Sequence[str]) -> Shift:
 
 
 def from_batch_to_batch(
-    file: Path, by: str, given: Given, screen: Screen, asked: Settings
+    file: Path, by: str, given: OptionValues, screen: Screen, asked: Settings
 ) -> BatchShifts:
     """Return how every batch of a file but the first has moved from the one before."""
     parts = load_rows(file, read_options(given), screen)

@@ -12,6 +12,7 @@ from drsvm.utils.annotations import Matrix
 # With more columns nothing is computed; of more rows, some are drawn.
 MAX_COLUMNS = 100
 MAX_ROWS = 1000
+# How often each column is shuffled
 REPEATS = 5
 
 

@@ -29,7 +29,7 @@ from drsvm.estimators.other_radii import fitted_at, radii_to_try
 from drsvm.problem.result import Status
 from drsvm.problem.validation import check_weights
 from drsvm.report.analysis import Analysis
-from drsvm.report.inputs import Figures, Given, Material, prepare, results_of
+from drsvm.report.inputs import Figures, Given, Material, fit_and_collect, results_of
 from drsvm.report.provenance import provenance
 from drsvm.report.verdict import Alternative, worth_trying
 from drsvm.utils.clock import Stopwatch, TimeLimit
@@ -112,7 +112,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
     """
     watch = Stopwatch()
     with report_stage("fitting"):
-        material = prepare(model, given)
+        material = fit_and_collect(model, given)
         index, second = _shown_decision(material, positive)
         if positive is None:
             positive = second

@@ -244,7 +244,7 @@ def certificate_of(result: Result) -> Figures:
     }
 
 
-def prepare(model, given: Given) -> Material:
+def fit_and_collect(model, given: Given) -> Material:
     """Check the arguments, hold out rows, fit the model, and collect the material.
 
     Parameters

@@ -17,18 +17,20 @@ import drsvm
 from drsvm.audit.performance import compared
 from drsvm.plotting.style import short
 from drsvm.report.analysis import TREES, Analysis, useful_accuracy
-from drsvm.report.figures import POINTS
 from drsvm.report.inputs import Figures, NextStep
+from drsvm.report.plots import POINTS
 from drsvm.report.verdict import aims_at_accuracy, finds, share_of_flips
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
+# What the size of a shift is, by the norm
 SHIFT_SIZES = {
     1: "the sum of its changes",
     2: "its Euclidean length",
     math.inf: "its largest change in one feature",
 }
+# The figures by which classifiers are compared, and their names
 FIGURES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
@@ -37,7 +39,7 @@ FIGURES = {
 # From this share of clearly contradicted labels on, they are worth a look before
 # anything else.
 MANY_FLAGS = 0.05
-# Of the classifiers, as in the plots.
+# Colours of the classifiers, as in the plots
 COLOURS = ("--blue", "--vermillion", "--green", "--purple")
 # From this share of the largest class on, classes of equal weight are worth a try.
 UNEQUAL = 0.7
@@ -93,7 +95,7 @@ def _phrases(analysis: Analysis) -> Figures:
     phrases = {
         "unit": unit(analysis),
         "shift": shift(analysis),
-        "adversary": adversary(analysis),
+        "adversary": powers(analysis),
     }
     return {"analysis": analysis, "phrases": phrases, "standings": standings(analysis)}
 
@@ -176,6 +178,7 @@ def _html_power(value: float) -> str:
     return f'<span class="power">{shown}</span>'
 
 
+# Filters for texts of the user and for numbers, as the format of a template shows them
 MARKS: Mapping[str, Mapping[str, Callable[..., str]]] = {
     "words.jinja": {"text": str, "strong": str, "code": str, "power": _power},
     "page.md": {
@@ -222,7 +225,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
 
 
 def unit(analysis: Analysis) -> str:
-    """Return the units of the features."""
+    """Return the units of the features in words."""
     scaled = analysis.material.scaled
     if scaled.all():
         return "features in standard deviations"
@@ -250,8 +253,8 @@ def shift(analysis: Analysis) -> str:
     return f"{radius} (in units of each feature)"
 
 
-def adversary(analysis: Analysis) -> str:
-    """Return the powers of the adversary, without a subject."""
+def powers(analysis: Analysis) -> str:
+    """Return what the adversary can do, as a sentence without its subject."""
     radius = analysis.radius
     flip_cost = analysis.material.flip_cost
     if radius == 0 and flip_cost > 0:

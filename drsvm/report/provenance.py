@@ -14,6 +14,7 @@ from drsvm.report.inputs import Figures, Material
 from drsvm.tables.files import files_of
 from drsvm.utils.annotations import Matrix
 
+# Their versions may change the last digits of a result.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 

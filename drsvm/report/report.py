@@ -4,7 +4,7 @@ It says how well the classifier does, what is proven about it, what an adversary
 do, and what to do next.
 
     model, X, y → inputs → computations (rivals, path, worst case) → analysis
-    analysis → figures → page → Report
+    analysis → plots → page → Report
 
 The page is one HTML file without scripts or external resources. All formats are written
 from the same analysis, HTML and Markdown from the same Jinja templates.
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from drsvm.report.computations import analyse, following_report, report_stage
-from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Figures, Given
 from drsvm.report.page import document, next_step, plain_words
+from drsvm.report.plots import draw_all
 from drsvm.utils.lazy import optional
 from drsvm.utils.writing import write_files
 
