@@ -1,11 +1,13 @@
 """Where the rows are, and what the interior point needs of them.
 
-`engine` is the protocol and `cpu` the engine of this machine's cores, which forms Gram
-`matrices` or, with few rows, those of the rows; one for a working set leaves rows out,
-and `newton` assembles the equations. Other places register here: a backend takes X of
-some libraries, its rows implement `problem/rows.py`, and its engine works where they
-are. `sharded` is for rows in several places, `dask` and `gpu` for a cluster and a
-graphics card.
+An engine has the rows and the state of every sample, and returns sums over them:
+`engine` is the protocol, `cpu` the engine of this machine's cores. `matrices` are its
+ways to form Gram matrices, and `newton_matrix` has the equations of a step.
+
+Other places for rows register here. A place has a backend, which takes X of some
+libraries, rows, which implement `problem/rows.py`, and an engine, which works where
+they are. `sharded` is for rows in several places, `dask` for those on a cluster, and
+`gpu` for a GPU.
 """
 
 from typing import TYPE_CHECKING

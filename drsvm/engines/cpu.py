@@ -209,6 +209,7 @@ class CpuEngine(Engine):
         may_be_wide: bool = True,
         state: np.ndarray | None = None,
     ):
+        # 1. The form of the rows, and the number of threads
         self.n_features = problem.n_features
         self.n_linear = problem.n_features + problem.fit_intercept
         wide = may_be_wide and is_wide(problem)
@@ -221,11 +222,14 @@ class CpuEngine(Engine):
         self.small = stored < THREAD_WORK
         worthwhile = min(stored // THREAD_WORK, math.ceil(n / TILE))
         self.n_threads = max(1, min(n_threads or available_cores(), worthwhile))
+
+        # 2. The state of the samples
         weights = problem.sample_weight
         kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
         # Compiled functions multiply by them instead of branching.
         flips = 1.0 * flips
         self.mass = float(weights.sum())
+        # A sample has two constraints with the target π_i μ, three if it can flip.
         self.weight = 2.0 * self.mass + float(weights @ np.broadcast_to(flips, n))
         self._state_folder = state_folder
         if state is None:
@@ -235,6 +239,8 @@ class CpuEngine(Engine):
         # samples, with the changes of their margins, and the direction in (w, b, λ)
         self._corrections = _NO_CORRECTION
         self._step = NO_STEP
+
+        # 3. The shares of the rows, and what each needs
         if self.rows.is_sparse:
             entries = unsigned_parts(self.rows.X)
         else:
@@ -276,6 +282,7 @@ class CpuEngine(Engine):
         return sorted({0, *inner.tolist(), n})
 
     def _workspace(self, number: int, whole: Share, rows: slice) -> _Workspace:
+        """Return a workspace for some of all rows."""
         n_transposed = 0
         if not self.rows.is_sparse and self.n_features <= FEW_FEATURES:
             n_transposed = self.n_features
@@ -442,7 +449,7 @@ class CpuEngine(Engine):
         return alpha, beta
 
     @property
-    def states(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def states(self) -> np.ndarray:
         return self._by_row(self._state)
 
     def _by_row(self, tiles: np.ndarray) -> np.ndarray:

@@ -136,11 +136,15 @@ class Engine(ABC):
     # central path
     weight: float
     small: bool  # whether passes over the rows are cheap
-    # α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory
-    states: np.ndarray | None = None
+
     # The rows, if there are so few that the Newton system is solved with a matrix of
     # their size; None if the matrix has the size of the features
     wide: WideRows | None = None
+
+    @property
+    def states(self) -> np.ndarray | None:
+        """α, β, γ, g₁, g₂ and g₃ of all rows, if they are in this process's memory."""
+        return None
 
     def close(self) -> None:
         """Release what the engine keeps outside this process's memory."""

@@ -192,11 +192,12 @@ class DaskCoordinator(Coordinator):
 
     def _results(self, futures: list[Future]) -> list[Any]:
         """Return the results of tasks; if there are no workers, wait for some time."""
+        client: Any = self.client
         since = time.monotonic()
         while True:
             try:
                 wait(futures, timeout=GLANCE)
-                return self.client.gather(futures)  # pyright: ignore[reportReturnType]
+                return client.gather(futures)
             except TimeoutError as error:
                 # Tasks may take any time as long as there is a worker for them.
                 if self._has_workers():

@@ -45,9 +45,12 @@ def _templates() -> list[str]:
 @cache
 def _module():
     """Return the compiled module of CuPy, with all kernels."""
-    source = f"#define BINS {BINS}\n{samples_source(LOOP)}{cuda_file('kernels.cu')}"
+    bins = f"#define BINS {BINS}"
+    source = "\n".join([bins, samples_source(LOOP), cuda_file("kernels.cu")])
     return cupy().RawModule(
-        code=source, options=("--std=c++14",), name_expressions=_templates()
+        code=source,
+        options=("--std=c++14",),
+        name_expressions=_templates(),
     )
 
 
@@ -63,8 +66,9 @@ def kernel(name: str, *types):
 
 
 def blocks_for(n_threads: int) -> int:
-    """Return the number of blocks for this many threads, which may be fewer."""
-    return max(1, min(math.ceil(n_threads / THREADS), MAX_BLOCKS))
+    """Return the number of blocks for this many threads, up to the most there are."""
+    blocks = math.ceil(n_threads / THREADS)
+    return max(1, min(blocks, MAX_BLOCKS))
 
 
 def launch(called, n_threads: int, *arguments) -> None:

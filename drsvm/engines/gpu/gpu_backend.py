@@ -171,7 +171,8 @@ def gpu_rows(X: Matrix) -> GpuRows:
             f"X must have rows and columns, got an array of shape {X.shape}."
         )
     dtype = _float_type(X)
-    if isinstance(X, np.ndarray) and X.nbytes + len(X) * STATE_BYTES > free_memory():
+    needed = X.nbytes + len(X) * STATE_BYTES
+    if isinstance(X, np.ndarray) and needed > free_memory():
         return _streamed_rows(np.ascontiguousarray(X, dtype=dtype))
     xp = cupy()
     X = xp.ascontiguousarray(xp.asarray(X, dtype=dtype))

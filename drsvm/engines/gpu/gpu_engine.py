@@ -78,6 +78,7 @@ class GpuEngine(Engine):
         self._step = NO_STEP
 
     def _call(self, name: str, *arguments) -> None:
+        """Call a kernel for the samples."""
         launch(kernel(name), self.n, *self._samples, *arguments)
 
     def _by_block(self, n_values: int) -> np.ndarray:
@@ -119,7 +120,8 @@ class GpuEngine(Engine):
 
     def center(self, point, lam, mu) -> None:
         self._mu = mu
-        self._call("center", self._products(point) * self.signs, float(lam), float(mu))
+        margins = self._products(point) * self.signs
+        self._call("center", margins, float(lam), float(mu))
 
     def total_slack(self) -> float:
         return float(self.weights @ self._state[5])
@@ -239,6 +241,7 @@ class GpuMatrixFree(MatrixFree):
         self, samples: Curvature, cone: Scaling, ridge: np.ndarray, rows: Any, mu: float
     ):
         super().__init__(samples, cone, ridge, rows)
+        # Far from the optimum, directions need not be accurate (inexact Newton steps).
         self.accurate = min(1e-4, 0.1 * mu)
         diagonal = cupy().empty(self.n + 1)
         diagonal[: self.d] = on_device(self.rows.sum_of_squares(self.h))

@@ -105,6 +105,8 @@ class GpuRows(CupyRows):
             self.stored = X.nnz
         else:
             self.stored = X.size
+        # A sum has as many terms in a row as the rows of a part, then the parts.
+        self.rounding = ULP * (SUM_BLOCKS + self.shape[0] / SUM_BLOCKS)
 
     def taken(self, rows) -> "GpuRows":
         return type(self)(self.X[rows])
@@ -126,11 +128,6 @@ class GpuRows(CupyRows):
     def host_array(self) -> Matrix:
         """Return the rows as an array of numpy or scipy."""
         return to_numpy(self.X)
-
-    @property
-    def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        # A sum has as many terms in a row as the rows of a part, then the parts.
-        return ULP * (SUM_BLOCKS + self.shape[0] / SUM_BLOCKS)
 
     def some(self, size):
         step = max(1, self.shape[0] // size)
@@ -176,8 +173,8 @@ class DenseGpuRows(GpuRows):
         d = self.shape[1]
         k = len(c)
         total = cupy().zeros((k, d))
-        # The threads of a block are a table: so many columns of X side by side, and
-        # several rows if there are fewer columns than threads.
+        # The threads of a block are a table: each has a column of X and, if there are
+        # fewer columns than threads, one of several rows.
         columns = min(d, THREADS)
         sums = kernel("dense_sums", self.dtype, k)
         for part, rows in self.blocks():
@@ -342,7 +339,7 @@ class SparseGpuRows(GpuRows):
 
     def dot(self, v, shift=0.0):
         n = self.shape[0]
-        # So many threads take a row: in short rows, most of a warp would be idle.
+        # Number of threads for each row: in short ones, most of a warp would be idle.
         lanes = WARP
         if self.stored <= FEW_ENTRIES * n:
             lanes = SHORT_ROWS

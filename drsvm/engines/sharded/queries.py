@@ -96,8 +96,9 @@ def rows_at_a_stride(_, problem: Problem, stride: int) -> Joined:
 
 def sizes_of_classes(shard: Shard, problem: Problem) -> Joined:
     """Return the shard's number, and its numbers of negative and of positive rows."""
-    counts = [np.count_nonzero(problem.signs == sign) for sign in (-1.0, 1.0)]
-    return Joined(np.array([value]) for value in (shard.number, *counts))
+    n_negative = np.count_nonzero(problem.signs < 0)
+    n_positive = np.count_nonzero(problem.signs > 0)
+    return Joined(np.array([value]) for value in (shard.number, n_negative, n_positive))
 
 
 def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
@@ -111,7 +112,8 @@ def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
     for sign, first, wanted in zip((-1.0, 1.0), before, places, strict=True):
         members = np.flatnonzero(problem.signs == sign)
         own = wanted - first[shard.number]
-        chosen.append(members[own[(own >= 0) & (own < len(members))]])
+        is_here = (own >= 0) & (own < len(members))
+        chosen.append(members[own[is_here]])
     rows = np.concatenate(chosen)
     costs = None
     if np.ndim(problem.flip_cost):
