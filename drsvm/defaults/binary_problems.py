@@ -23,9 +23,11 @@ from drsvm.solvers.reformulation.shifted_columns import (
 )
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows, span_pays
 
-# Share of a margin, of a column's deviation or of a row's norm: solutions have no more
-# digits
+# Decision values that differ by less are equal: solutions have no more digits. It is in
+# units of a margin, which is 1, and for distances in units of a row's norm.
 NEGLIGIBLE = 1e-5
+# Columns whose means are all below this share of their deviations are centred already
+CENTRED = 1e-5
 # Entries of the rows of all classes that are kept at the same time, 160 MB
 MAX_COPIED = 20_000_000
 
@@ -36,12 +38,14 @@ Start = Result | tuple[np.ndarray, float] | None
 def centre_of(problem: Problem) -> np.ndarray | None:
     """Return the weighted means of the columns, where the intercept has its cost.
 
-    None for sparse rows or means of 0.
+    None if the rows stay where they are: sparse ones, which would become dense, those
+    with means of 0, and those of a problem whose intercept is free or missing.
     """
     if not problem.prices_intercept or problem.is_sparse:
         return None
     means, deviations = column_moments(problem)
-    if (np.abs(means) <= NEGLIGIBLE * deviations).all():  # which saves a copy
+    # This saves a copy of the rows.
+    if (np.abs(means) <= CENTRED * deviations).all():
         return None
     # Rounded to the type of the rows, so that subtracting them leaves that type and is
     # nearly exact.
@@ -75,13 +79,16 @@ class BinaryProblems:
     """One problem per class, or one for two classes."""
 
     moved: list[Reformulation] | None = None
-    """The problems relative to their centres.
+    """The problems relative to their centres, perhaps in the span of their rows.
 
     None: they are copied whenever they are needed, one at a time.
     """
 
     rough_solutions: Sequence[Start] = ()
-    """What the rules have found on their way: a rough solution or None for each."""
+    """What the rules have found on their way: a rough solution or None for each.
+
+    Empty without rules.
+    """
 
     @classmethod
     def at_centre(
@@ -104,6 +111,8 @@ class BinaryProblems:
         BinaryProblems
             The problems as they are given and as they are solved.
         """
+        # In the span of n rows, a row has n coordinates: for wide rows, that is a
+        # smaller problem with the same solution.
         first = problems[0]
         is_wide = first.n_rows < first.n_features
         narrow = is_wide and in_span and span_pays(first)
@@ -153,6 +162,7 @@ class BinaryProblems:
         if self.moved is not None:
             moved = []
             for old, new, at in zip(self.given, given, self.moved, strict=True):
+                # A problem that has not been moved stays the given one.
                 if at.problem is old:
                     moved.append(Unchanged(new))
                 else:
@@ -187,8 +197,8 @@ class Solved:
     @property
     def are_constant(self) -> bool:
         """Whether the decisions of every classifier are constant."""
-        widest = max([values.highest - values.lowest for values in self.decisions])
-        return widest <= NEGLIGIBLE
+        ranges = [values.highest - values.lowest for values in self.decisions]
+        return max(ranges) <= NEGLIGIBLE
 
     @property
     def cut_short(self) -> bool:

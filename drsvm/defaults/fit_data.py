@@ -2,6 +2,11 @@
 
 Rows are in this process's memory or elsewhere. In the latter case, what has one entry
 per row is elsewhere, too, and choices go by a sample.
+
+Four numbers belong to a row. Its sample weight is what the user gave; it also says for
+how many rows it counts where rows are counted. The factor of its class is what
+class_weight makes of it. Its weight in the problem is the product of both. A row of a
+sample moreover stands for several rows that were not drawn.
 """
 
 import math
@@ -40,7 +45,11 @@ class FitData:
     X: Matrix
     y: Labels
     classes: np.ndarray
+    """The classes, in order."""
+
     sample_weight: Values = None
+    """The given weights of the rows, without those of the classes."""
+
     class_weight: ClassWeight = None
     """The parameter of the estimator."""
 
@@ -50,7 +59,7 @@ class FitData:
     _: KW_ONLY
 
     factors: np.ndarray | None = None
-    """By what weights are multiplied in each class, if not as class_weight says."""
+    """By what weights are multiplied in each class; None: as class_weight says."""
 
     starts: Sequence[Start] | None = None
     """Where the solver starts; None: at the rough solutions of the rules."""
@@ -121,13 +130,17 @@ class FitData:
     def subset(self, rows: np.ndarray) -> "FitData":
         """Return some of the rows, with the class weights of all of them."""
         weights = self.sample_weight
+        if weights is not None:
+            weights = weights[rows]
         costs = self.flip_cost
+        if np.ndim(costs):
+            costs = costs[rows]
         return replace(
             self,
             X=self.X[rows],
             y=self.y[rows],
-            sample_weight=None if weights is None else weights[rows],
-            flip_cost=costs[rows] if np.ndim(costs) else costs,
+            sample_weight=weights,
+            flip_cost=costs,
             factors=self.class_factors,
             represents=1.0,
         )
@@ -150,9 +163,19 @@ class FitData:
         )
 
     def counts_for_radius(self, problems: list[Problem], index: int) -> Any:
-        """Return how many rows each row of a problem counts for in the rules.
+        """Return how many rows each row counts for in the rules.
 
-        None: one.
+        Parameters
+        ----------
+        problems : list of Problem
+            The problems of all classes.
+        index : int
+            The one that the rules look at.
+
+        Returns
+        -------
+        Any
+            The counts as these rows take them: an array in this memory, None for one.
         """
         return self.numbers_of_rows
 
@@ -185,10 +208,10 @@ class FitData:
 
     def _counts(self, problem: Problem) -> np.ndarray:
         """Return how many rows each row of a problem is, class weights aside."""
-        if self.sample_weight is None:
+        counts = self.sample_weight
+        if counts is None:
             counts = np.ones(problem.n_given)
-        else:
-            counts = self.sample_weight
+        # The problem may have fewer rows than were given, in another order.
         if problem.kept is None:
             return counts
         return counts[to_numpy(problem.kept)]
@@ -200,6 +223,7 @@ class FitData:
         """
         if self.class_weight is None or self.has_automatic_weights:
             return decisions
+        # Folds may have been cut short.
         if not len(decisions.counts):
             return decisions
         counts = decisions.counts * self.class_factors[decisions.labels]
@@ -209,7 +233,11 @@ class FitData:
 
 @dataclass(frozen=True, eq=False)
 class RemoteFitData(FitData):
-    """Rows on a cluster or on a GPU. What has one entry per row stays with them."""
+    """Rows on a cluster or on a GPU. What has one entry per row stays with them.
+
+    Their backend knows how to compute there. Methods differ from those of `FitData` in
+    where they compute; only choices that need rows in this memory go by a sample.
+    """
 
     @property
     def _backend(self) -> Backend:
@@ -236,14 +264,18 @@ class RemoteFitData(FitData):
         return self._backend.like(self.X, values)
 
     def problems(self, parameters):
+        # The automatic cost of the intercept depends on the rows alone: the first
+        # problem measures them, and the other classes share its rows and its cost.
+        parameters = dict(parameters)
+        intercept_cost = parameters.pop("intercept_cost")
         labels = one_vs_rest.positive_labels(self.classes)
         first = Problem(
             self.X,
             self._is(labels[0]),
             sample_weight=self._weights(self.class_factors),
-            **{**parameters, "intercept_cost": math.inf},
+            **parameters,
         )
-        first = with_intercept_cost(first, parameters["intercept_cost"])
+        first = with_intercept_cost(first, intercept_cost)
         if len(labels) == 1:
             return [first]
         problems = []
@@ -253,14 +285,18 @@ class RemoteFitData(FitData):
         return problems
 
     def _is(self, label) -> Vector:
+        """Return whether each row is of a class."""
         return self.by_class(self.classes == label)
 
     def _factors_of_sides(self, label) -> np.ndarray:
         """Return by what weights are multiplied in the problem of a label, by class."""
         sides = one_vs_rest.side_weights(self.classes, label, self.classes, None)
-        return self.class_factors if sides is None else sides * self.class_factors
+        if sides is None:
+            return self.class_factors
+        return sides * self.class_factors
 
     def _weights(self, factors: np.ndarray) -> Vector | None:
+        """Return the given weights times the factor of each row's class."""
         if (factors == 1.0).all():
             return self.sample_weight
         return self.by_class(factors, self.sample_weight)
@@ -279,6 +315,8 @@ class RemoteFitData(FitData):
         )
 
     def _counts(self, problem):
+        # The rows are a sample of two classes, which knows its weights only: without
+        # the factors of the classes, they are proportional to the given ones.
         codes = (problem.signs > 0).astype(int)
         counts = problem.sample_weight / self.class_factors[codes]
         return counts * (problem.n_rows / counts.sum())
@@ -286,8 +324,9 @@ class RemoteFitData(FitData):
     def out_of_fold(self, solved, cv, time, *, unseen=True):
         if len(solved.results) == 1:
             return super().out_of_fold(solved, cv, time, unseen=unseen)
-        # The problems of several classes keep their labels apart: a sample of every
-        # class is decided by the classifiers themselves.
+        # Each of several problems has labels of its own, so their rows cannot be put
+        # side by side. Instead, a sample of every class is decided, by the classifiers
+        # themselves: with this number of rows, that is hardly too good.
         sample, counts = self.sample(solved.problems.given, MOST_FETCHED)
         rows = MemoryRows(sample.X)
         columns = []
@@ -301,6 +340,8 @@ class RemoteFitData(FitData):
         n_rows = problems.given[0].n_rows
         if n_rows < MIN_SAMPLE:
             return None
+        # Problems of a sample, with the weights that its rows have among all: those of
+        # a rare class were drawn more often.
         sample, counts = self.sample(problems.given, MAX_SAMPLE)
         counts = counts * (len(counts) / counts.sum())
         weights = counts * sample.by_class(self.class_factors)
@@ -334,16 +375,19 @@ class RemoteFitData(FitData):
         parts = []
         masses = self._masses_of_classes
         for code, mass in enumerate(masses):
+            # The problem and the side of it that consists of this class: the positive
+            # one of its own problem, if there are several
+            problem = problems[0]
+            sign = 2.0 * code - 1.0
             if len(problems) > 1:
                 problem = problems[code]
                 sign = 1.0
-            else:
-                problem = problems[0]
-                sign = 2.0 * code - 1.0
             few = draw_by_class(problem, size // len(self.classes))
             few = to_host(few, math.inf)
             own = np.flatnonzero(few.signs == sign)
-            counts = few.sample_weight[own] * (mass / few.sample_weight[own].sum())
+            # They are weighted among themselves as in the problem.
+            weights = few.sample_weight[own]
+            counts = weights * (mass / weights.sum())
             codes = np.full(len(own), code)
             parts.append(Joined((few.X[own], codes, counts, few.flip_costs[own])))
         X, codes, counts, costs = sum(parts[1:], parts[0])

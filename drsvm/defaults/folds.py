@@ -11,8 +11,10 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.sampling import content_groups
 from drsvm.utils.annotations import Matrix
 
-N_FOLDS = 5  # as in scikit-learn
-# Of more rows, those of one fold are decided
+# As in scikit-learn
+N_FOLDS = 5
+# Up to this number of rows, each is decided by a classifier that has not seen it; of
+# more, where their features are many, the rows of one fold
 MAX_IN_ALL_FOLDS = 5000
 
 # Training rows and test rows
@@ -22,7 +24,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 def fold_of_each_row(
     problem: Problem, labels: np.ndarray, counts: np.ndarray, cv
 ) -> np.ndarray:
-    """Return the fold in which each row is left out, -1: none.
+    """Return the fold in which each row is left out; -1 for rows that never are.
 
     Parameters
     ----------
@@ -42,6 +44,7 @@ def fold_of_each_row(
         folds = folds_by_content(problem, labels, counts)
         if problem.n_rows <= MAX_IN_ALL_FOLDS:
             return folds
+        # One fit takes long, and the rows of one fold are enough.
         return np.where(folds == 0, 0, -1)
     if isinstance(cv, numbers.Integral):
         return folds_by_content(problem, labels, counts, _checked_number(cv))
@@ -66,19 +69,36 @@ def folds_by_content(
 
     The order of rows and columns does not matter, equal rows share a fold, and every
     class is in all folds.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    labels, counts : arrays of shape (n_rows,)
+        The classes of the rows as numbers, and how many rows each of them is.
+    n_folds : int, default=N_FOLDS
+        The number of folds.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        The folds, from 0.
     """
-    member = content_groups(problem)
-    masses = np.zeros((member.max() + 1, labels.max() + 1))
-    np.add.at(masses, (member, labels), counts)
-    mostly = masses.argmax(axis=1)
+    # Groups of equal rows are numbered by keys that depend on their contents. Those in
+    # which a class is the most frequent one go to the folds in turn.
+    groups = content_groups(problem)
+    masses = np.zeros((groups.max() + 1, labels.max() + 1))
+    np.add.at(masses, (groups, labels), counts)
+    most_frequent = masses.argmax(axis=1)
     folds = np.empty(len(masses), dtype=int)
     for label in range(masses.shape[1]):
-        of_class = mostly == label
+        of_class = most_frequent == label
         folds[of_class] = np.arange(of_class.sum()) % n_folds
-    return folds[member]
+    return folds[groups]
 
 
 def _checked_number(cv: numbers.Integral) -> int:
+    """Return a number of folds; raise an error unless it is at least 2."""
     n_folds = int(cv)
     if n_folds < 2:
         raise ValueError(
@@ -90,16 +110,28 @@ def _checked_number(cv: numbers.Integral) -> int:
 def splits(
     splitter, X: Matrix, y: np.ndarray, groups=None, counts=None, first: int = 0
 ) -> Folds:
-    """Return training and test rows.
+    """Return training and test rows, if every class is in every training set.
 
-    Every class must be in every training set, with rows that count. Errors number the
-    folds from `first`.
+    Parameters
+    ----------
+    splitter : splitter of scikit-learn
+        What makes the folds.
+    X, y, groups : matrix and arrays of shape (n,)
+        Rows, labels and groups, as the splitter takes them.
+    counts : array of shape (n,), optional
+        Weights of the rows: one of each class must be above 0.
+    first : int, default=0
+        The number of the first fold in errors.
+
+    Returns
+    -------
+    list of (train, test)
+        Indices of the rows.
     """
     folds = list(splitter.split(X, y, groups))
     for number, (train, _) in enumerate(folds, start=first):
-        if counts is None:
-            counted = train
-        else:
+        counted = train
+        if counts is not None:
             counted = train[counts[train] > 0]
         missing = np.setdiff1d(y, y[counted])
         if len(missing):
@@ -113,7 +145,19 @@ def splits(
 def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Folds:
     """Return training and test rows such that every row is tested.
 
-    A number of folds means stratified ones.
+    Parameters
+    ----------
+    X, y : matrix and array of shape (n,)
+        Rows and labels.
+    cv : int, splitter or iterable
+        As in scikit-learn; a number of folds means stratified ones.
+    random_state : int, optional
+        Seed of their order.
+
+    Returns
+    -------
+    list of (train, test)
+        Indices of the rows.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)

@@ -18,11 +18,11 @@ from drsvm.problem.validation import CheckedRows
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.utils.annotations import Labels, Matrix
 
-# Few rows, but as many per feature, have an optimum that is found to many digits in any
-# order
+# Rows per feature from which the optimum of a small problem is found to many digits,
+# whatever the order of the rows
 CLEAR = 3
-# Of an equal share of the weight, for a rare class; fixed on the data sets on which the
-# study decides
+# The least weight of a class with class_weight="auto", as a share of what all classes
+# have with "balanced"; fixed on the data sets on which the study decides
 MIN_SHARE = 0.6
 # The intercept where all weights are 0, per share of the weight by which a class is
 # ahead: any number above 0 decides
@@ -95,8 +95,12 @@ def factors_of_classes(
     balanced = masses.sum() / (len(classes) * masses)
     if class_weight == "balanced":
         return balanced
+    # The square root is half-way in logarithms. The masses are proportional to
+    # 1 / balanced, so that the classes then have weights proportional to 1 / roots.
     roots = np.sqrt(balanced)
     shares = (1.0 / roots) / (1.0 / roots).sum()
+    # A class with less than the least share gets it: its odds against all others are
+    # then those of that share.
     least = MIN_SHARE / len(roots)
     return roots * np.maximum(1.0, least / (1.0 - least) * (1.0 - shares) / shares)
 
@@ -105,13 +109,31 @@ def side_weights(y: Labels, label, classes: np.ndarray, weights) -> np.ndarray |
     """Return the weights of the rows in the problem of one class.
 
     Of K classes, one is compared with K − 1 others: its rows have K − 1 times the
-    weight of the others.
+    weight of the others. If all classes weigh the same, so do the two sides.
+
+    Parameters
+    ----------
+    y : array of shape (n,)
+        The labels of the rows.
+    label : label
+        The class that is positive.
+    classes : array of shape (n_classes,)
+        All classes.
+    weights : array of shape (n,) or None
+        The weights of the rows.
+
+    Returns
+    -------
+    array of shape (n,) or None
+        The weights; None if all are equal.
     """
     n_classes = len(classes)
     if n_classes == 2:
         return weights
     factors = np.where(y == label, n_classes / 2, n_classes / (2 * (n_classes - 1)))
-    return factors if weights is None else factors * weights
+    if weights is None:
+        return factors
+    return factors * weights
 
 
 def binary_problems(
@@ -125,7 +147,21 @@ def binary_problems(
 ) -> list[Problem]:
     """Return one problem per class, or one for two classes.
 
-    "auto" is the same cost of the intercept for all.
+    Parameters
+    ----------
+    X, y, weights : matrix, array of shape (n,), array of shape (n,) or None
+        Checked rows, their labels and weights.
+    classes : array of shape (n_classes,)
+        The classes, in order.
+    intercept_cost : float or "auto", default=inf
+        The cost of the intercept; "auto" is the same for all problems.
+    **parameters
+        Other parameters of `Problem`.
+
+    Returns
+    -------
+    list of Problem
+        The problems, which share their rows.
     """
     first = Problem(
         CheckedRows(X),
@@ -133,7 +169,7 @@ def binary_problems(
         sample_weight=weights,
         **parameters,
     )
-    # Solutions shall not depend on the order of the rows.
+    # Solutions shall not depend on the order of the rows; sums do, in the last digits.
     if not (is_small(first) and first.n_rows >= CLEAR * first.n_features):
         first = in_content_order(first)
     first = with_intercept_cost(first, intercept_cost)
@@ -159,9 +195,22 @@ def for_every_class(
 def towards_majority(
     problems: list[Problem], coefs: np.ndarray, intercepts: np.ndarray
 ) -> np.ndarray:
-    """Return the intercepts.
+    """Return the intercepts, with a decision where there was none.
 
-    Where they and all weights are 0, a tiny one for the larger class by weight.
+    Parameters
+    ----------
+    problems : list of Problem
+        The problems.
+    coefs : array of shape (n_problems, n_features)
+        The weights of their classifiers.
+    intercepts : array of shape (n_problems,)
+        The intercepts.
+
+    Returns
+    -------
+    array of shape (n_problems,)
+        The intercepts. Where an intercept and all weights are 0, a tiny one for the
+        class with the larger weight.
     """
     undecided = (intercepts == 0) & ~coefs.any(axis=-1)
     if not undecided.any():
