@@ -21,7 +21,7 @@ from drsvm.defaults.threshold import choose_threshold
 from drsvm.utils.lazy import optional
 from drsvm.utils.messages import right_aligned
 
-# Number of rows in the printed text
+# Number of rows that are printed, the most doubtful ones
 SHOWN = 10
 HEAD = ("row", "given", "predicted", "score", "flagged")
 
@@ -168,11 +168,26 @@ def judge(
     """Return predicted codes, and the margins of given and predicted ones.
 
     Ties favour the given label.
+
+    Parameters
+    ----------
+    decisions : array of shape (n, n_classes)
+        The decision values of all classes.
+    given : array of shape (n,)
+        The codes of the given labels.
+
+    Returns
+    -------
+    tuple of three arrays of shape (n,)
+        The codes of the predicted labels, and the margins of the given and of the
+        predicted ones.
     """
+    # The two largest values of each row
     second, top = np.partition(decisions, -2, axis=1)[:, -2:].T
     own = decisions[np.arange(len(given)), given]
     predicted = np.where(own == top, given, decisions.argmax(axis=1))
-    return predicted, own - np.where(predicted == given, second, top), top - second
+    largest_other = np.where(predicted == given, second, top)
+    return predicted, own - largest_other, top - second
 
 
 def flagged(
@@ -181,9 +196,22 @@ def flagged(
     """Return which rows belong to another class more clearly than its own rows do.
 
     Its own rows are those labelled with it, and their mean margin counts.
+
+    Parameters
+    ----------
+    decisions, given : arrays
+        As for `judge`.
+    weights : array of shape (n,)
+        The weights of the rows in the means.
+
+    Returns
+    -------
+    array of n bools
+        Whether each label is flagged.
     """
     predicted, given_margin, predicted_margin = judge(decisions, given)
     n_classes = decisions.shape[1]
+    # The mean margin of the rows of each class, or 0 if that is negative
     totals = np.bincount(given, weights, n_classes)
     sums = np.bincount(given, weights * given_margin, n_classes)
     typical = np.zeros(n_classes)
@@ -204,7 +232,24 @@ def issues_from(
 ) -> LabelIssues:
     """Return the result for out-of-fold decisions of one classifier or two.
 
-    `own` are the decisions of the first one after training on all rows.
+    Parameters
+    ----------
+    decisions : list of arrays of shape (n, n_classes)
+        The decisions of each classifier, by folds that were not trained on.
+    own : array of shape (n, n_classes) or None
+        Those of the first one after training on all rows, if they count.
+    classes : array of shape (n_classes,)
+        The labels.
+    given : array of shape (n,)
+        The places of the given labels among the classes.
+    weights : array of shape (n,) or None
+        The weights of the rows; by default they are equal.
+    index, library
+        As in `LabelIssues`.
+
+    Returns
+    -------
+    LabelIssues
     """
     if weights is None:
         weights = np.ones(len(given))
@@ -254,6 +299,7 @@ def _margin_of_both(
     if mean.shape[1] == 2:
         rows = OutOfFoldDecisions(np.diff(in_folds, axis=1), given, weights)
         threshold = choose_threshold(rows, "accuracy")
+        # f becomes f − threshold: half of it is taken from either side.
         mean += 0.5 * threshold * np.array([1.0, -1.0])
     # A constant classifier of a fold has no information about its rows.
     return np.where(in_folds.any(axis=1), judge(mean, given)[1], 0.0)

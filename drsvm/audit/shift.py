@@ -1,6 +1,7 @@
 """How far new rows have moved, as a classifier sees it, and what errors to expect."""
 
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -16,6 +17,7 @@ from drsvm.utils.lazy import optional
 
 # Number of columns that are printed
 SHOWN = 5
+# What the error says besides how to install pandas
 WITHOUT_PANDAS = " to_dict works without it."
 
 
@@ -49,7 +51,7 @@ class Shift:
     error_now : float or None
         The error rate on the new rows, if their labels are known.
     shares_before, shares_now : dict or None
-        The shares of the classes.
+        The shares of the classes, by their labels.
     moved_within_classes : float or None
         How far rows have moved if each class moved by itself, with the shares of the
         classes as they were.
@@ -58,6 +60,8 @@ class Shift:
         chance: a change of the relation between features and labels.
     n_before, n_after, confidence : int, int, float
         Numbers of rows, and the confidence.
+    before, after : AuditSample
+        What the classifier sees of the rows, such as their signed distances.
 
     Examples
     --------
@@ -209,6 +213,7 @@ def measure_shift(
     Returns
     -------
     Shift
+        How far the rows have moved, and what that means for the errors.
 
     Examples
     --------
@@ -242,7 +247,7 @@ def shift_between(
     masses = pooled.masses()
     moved = pooled.distances(masses)
     moved_by_chance = by_chance(
-        lambda split: pooled.distances(split).max(),
+        lambda of_split: pooled.distances(of_split).max(),
         masses,
         pooled.order.size,
         confidence,
@@ -296,35 +301,13 @@ def _with_labels(
         "shares_now": before.by_name(after.shares),
     }
     if (after.shares[shares > 0.0] == 0.0).any():
-        # A class that is gone has not moved anywhere.
+        # A class that is gone has not moved anywhere: there is no distance.
         return figures
     codes = np.concatenate([before.codes, after.codes])
-
-    def movements(masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far classes moved by themselves, and all rows together.
-
-        Both are for every distance, with the shares of the classes as they were.
-        """
-        is_old = masses > 0.0
-        n_old = np.bincount(codes[is_old], minlength=len(shares))
-        n_new = np.bincount(codes[~is_old], minlength=len(shares))
-        # A class without rows has the share 0, or is missing in a random split.
-        mass_of_old = shares / np.maximum(n_old, 1)
-        mass_of_new = shares / np.maximum(n_new, 1)
-        at_equal_shares = np.where(is_old, mass_of_old[codes], -mass_of_new[codes])
-        within = np.zeros(len(pooled.order))
-        for code in np.flatnonzero(shares):
-            of_class = np.where(codes == code, at_equal_shares, 0.0)
-            within += pooled.distances(of_class)
-        return within, pooled.distances(at_equal_shares)
-
-    def relation(masses: np.ndarray) -> float:
-        """Return by how much classes have moved more by themselves than together."""
-        within, together = movements(masses)
-        return float((within - together).max())
-
     masses = pooled.masses()
-    figures["moved_within_classes"] = float(movements(masses)[0].max())
+    within, _ = _movements(pooled, codes, shares, masses)
+    relation = partial(_change_of_relation, pooled, codes, shares)
+    figures["moved_within_classes"] = float(within.max())
     # Without a change, differences of equal sums leave rounding errors.
     figures["relation"] = round(max(relation(masses), 0.0), 9)
     figures["relation_by_chance"] = by_chance(
@@ -335,3 +318,37 @@ def _with_labels(
         random,
     )
     return figures
+
+
+def _movements(
+    pooled: Pooled, codes: np.ndarray, shares: np.ndarray, masses: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far classes moved by themselves, and all rows together.
+
+    Both are for every distance, with the shares of the classes as they were. Rows with
+    positive masses are those before.
+    """
+    is_old = masses > 0.0
+    n_old = np.bincount(codes[is_old], minlength=len(shares))
+    n_new = np.bincount(codes[~is_old], minlength=len(shares))
+    # A class without rows has the share 0, or is missing in a random split.
+    mass_of_old = shares / np.maximum(n_old, 1)
+    mass_of_new = shares / np.maximum(n_new, 1)
+    at_equal_shares = np.where(is_old, mass_of_old[codes], -mass_of_new[codes])
+    within = np.zeros(len(pooled.order))
+    for code in np.flatnonzero(shares):
+        of_class = np.where(codes == code, at_equal_shares, 0.0)
+        within += pooled.distances(of_class)
+    return within, pooled.distances(at_equal_shares)
+
+
+def _change_of_relation(
+    pooled: Pooled, codes: np.ndarray, shares: np.ndarray, masses: np.ndarray
+) -> float:
+    """Return by how much classes have moved more by themselves than together.
+
+    Together, rows of one class may take the places of another; by themselves, they
+    cannot. So this is what a change of the relation of features and labels adds.
+    """
+    within, together = _movements(pooled, codes, shares, masses)
+    return float((within - together).max())
