@@ -2,10 +2,17 @@
 
     file → table → what each column contains → Dataset → preparation for a classifier
 
-`files` opens them; `svmlight`, `csv_files` and `arrow_tables` read them; `reading`
-chooses `columns`, finds their `kinds`, `values` and `copies`, and takes `notes` for a
-`dataset`. `row_files`, which `row_writer` writes, and `streamed_tables` are for data
-that do not fit into memory.
+- `reading` has these steps, and returns a `dataset`.
+- `files` opens files and finds their format; `svmlight`, `csv_files` and `arrow_tables`
+  read them.
+- `columns` chooses the label and the features, `kinds` finds what they contain, and
+  `conversion` makes numbers and categories of them.
+- `cell_styles` are the ways to write a number or a date, and `decimal_signs` finds out
+  what dots and commas mean; `arrow_columns` and `values` apply this to columns.
+- `copies` finds rows that occur more than once, and `notes` is what users are told.
+- `preparation` makes features of columns; `clipped_cells` says which it clips.
+- `row_files`, which `row_writer` writes, and `streamed_tables` are for data that do not
+  fit into memory.
 
 Errors (`DataFileError`) name the file, the line or column, and the remedy. Only
 `preparation` (with `clipped_cells`) needs scikit-learn, which takes long to import: an

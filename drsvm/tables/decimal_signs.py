@@ -34,19 +34,20 @@ def with_numbers(table: Table, label: str, decimal: str | None) -> Table:
         if name == label or not is_text(column) or column.null_count == len(column):
             continue
         numbers = as_numbers(column)
-        if numbers is not None and (decimal == "." or not _have_such_dots(column)):
+        if numbers is not None and (decimal == "." or not _dots_may_separate(column)):
             columns[name] = numbers
     return pyarrow_or_error().table(columns)
 
 
-def _have_such_dots(column: Column) -> bool:
-    """Return the same as `_dots_may_separate` for a column of plain numbers."""
+def _dots_may_separate(texts: Column) -> bool:
+    """Return True if dots may separate thousands in all texts, and there are dots."""
     from pyarrow import compute  # pyright: ignore[reportMissingImports]
 
-    fit = compute.match_substring_regex(column, f"^{_DOTTED_OR_WHOLE}$")
+    texts = compute.utf8_trim(texts, SIGNS)
+    fit = compute.match_substring_regex(texts, f"^{_DOTTED_OR_WHOLE}$")
     if not compute.all(fit).as_py():
         return False
-    return compute.any(compute.match_substring(column, ".")).as_py()
+    return compute.any(compute.match_substring(texts, ".")).as_py()
 
 
 def number_style(values: list[str]) -> str | None:
@@ -55,7 +56,7 @@ def number_style(values: list[str]) -> str | None:
     None if they are something else.
     """
     if fits(Style.PLAIN, values):
-        if _dots_may_separate(values):
+        if _dots_may_separate(pyarrow_or_error().array(values, "string")):
             return AMBIGUOUS_DOTS
         return Style.PLAIN
     with_comma = fits(Style.DECIMAL_COMMA, values)
@@ -77,13 +78,6 @@ def number_style(values: list[str]) -> str | None:
     if len(forms) > 1:
         return AMBIGUOUS_DATE
     return forms[0] if forms else None
-
-
-def _dots_may_separate(values: list[str]) -> bool:
-    """Return True if dots may separate thousands in all texts, and there are dots."""
-    texts = [value.strip(SIGNS) for value in values]
-    pattern = re.compile(_DOTTED_OR_WHOLE)
-    return "." in "".join(texts) and all(map(pattern.fullmatch, texts))
 
 
 def styles_of(

@@ -1,4 +1,10 @@
-"""Small helpers that know nothing of support vector machines."""
+"""Small helpers that know nothing of support vector machines.
+
+- `clock`: time limits; `interrupts`: Ctrl-C; `progress`: shares that are done.
+- `parallel`: threads, and sums over parts of arrays; `compensated_sums`: exact ones.
+- `messages` and `user_warnings`: texts for users; `writing`: files.
+- `lazy`: imports on first use; `annotations`: names for types.
+"""
 
 from typing import TYPE_CHECKING
 
