@@ -100,8 +100,10 @@ class Accelerated(BallQP):
             gradient = rho * self.product(ahead) + self.ridge * ahead - r
             new = self.norm.project_ball(ahead - step * gradient, lam)
             change = euclidean(new - ahead)
-            if (ahead - new) @ (new - w) > 0.0:  # uphill: reset the momentum
+            # Uphill: reset the momentum
+            if (ahead - new) @ (new - w) > 0.0:
                 momentum = 1.0
+            # The sequence of Nesterov (1983)
             following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
             ahead = new + (momentum - 1.0) / following * (new - w)
             w = new
@@ -121,12 +123,14 @@ class EuclideanBall(BallQP):
         self.ridge = ridge
 
     def solve(self, r, rho, lam, start, accuracy):
+        # In the coordinates of the eigenvectors the matrix H is diagonal.
         rotated = (r + rho * self.tau * start) @ self.vectors
         curvature = rho * self.values + self.ridge
         w = rotated / curvature
-        mu = 0.0
+        mu = 0.0  # the multiplier of the ball
         length = euclidean(w)
-        for _ in range(50):  # more than are ever needed, except for rounding errors
+        # More steps than are ever needed, except for rounding errors
+        for _ in range(50):
             if not length > lam * (1.0 + 1e-12):
                 break
             # ‖(H + μ)⁻¹ r‖ = λ, solved for the inverse of the norm, which is concave in
@@ -153,6 +157,7 @@ class _Pivoting(BallQP):
     """
 
     norm: Norm
+    # Pivots that do not lower the number of wrong entries, before single entries change
     patience = 3
     max_pivots = 60
     fall_back_steps = 300  # gradient steps if pivoting does not terminate
@@ -194,6 +199,7 @@ class _Pivoting(BallQP):
         return slow.solve(r, rho, lam, start, accuracy)
 
     def _pivot(self, r, rho, lam, start) -> np.ndarray | None:
+        """Return the solution, or None if pivoting does not terminate."""
         status = self._first_status(r, start, lam)
         fewest = len(r) + 1
         patience = self.patience
@@ -207,7 +213,8 @@ class _Pivoting(BallQP):
                 patience = self.patience
             elif patience > 0:
                 patience -= 1
-            else:  # one at a time: slow, but it does not cycle
+            # One at a time: slow, but it does not cycle
+            else:
                 better[wrong[:-1]] = status[wrong[:-1]]
             status = better
         return None
@@ -221,9 +228,8 @@ class _Pivoting(BallQP):
             factor = linalg.cho_factor(
                 block, lower=True, overwrite_a=True, check_finite=False
             )
-            if (
-                len(self._factors) == 2
-            ):  # enough for a set of entries, and for all of them
+            # Two are enough: for a set of entries, and for all of them
+            if len(self._factors) == 2:
                 self._factors.pop(next(iter(self._factors)))
             self._factors[key] = factor
         return linalg.cho_solve(self._factors[key], right, check_finite=False)
@@ -246,6 +252,8 @@ class Box(_Pivoting):
             right = r - rho * (self.matrix @ w)
         if free.any():
             w[free] = self._solve_free(free, rho, right[free])
+        # Free entries that are outside go to their bound, and entries at a bound whose
+        # gradient points inwards become free.
         outside = np.where(np.abs(w) > lam * (1.0 + 1e-13), np.sign(w), 0.0)
         slack = 1e-12 * float(np.abs(r).max(initial=0.0))
         gradient = rho * (self.matrix @ w) + (self.ridge + rho * self.tau) * w - r
@@ -254,7 +262,11 @@ class Box(_Pivoting):
 
 
 class CrossPolytope(_Pivoting):
-    """q = 1; the status of an entry: zero, negative or positive."""
+    """q = 1; the status of an entry: zero, negative or positive.
+
+    With the signs s of the entries that are not 0, the ball is s·w ≤ λ. Its multiplier
+    is `_pressure`: if that is negative, the ball does not constrain the solution.
+    """
 
     norm = L1()
 
@@ -269,6 +281,7 @@ class CrossPolytope(_Pivoting):
         return self._without_ball(r, rho, lam)
 
     def _without_ball(self, r, rho, lam):
+        """Return the unconstrained solution, or None if it is outside the ball."""
         w = self._solve_free(np.ones(len(r), dtype=bool), rho, r)
         return w if self.norm.value(w) <= lam else None
 
@@ -276,6 +289,7 @@ class CrossPolytope(_Pivoting):
         return np.sign(start) if start.any() else self._steepest(r)
 
     def _steepest(self, r):
+        """Return the status with one entry: that of the steepest descent from 0."""
         status = np.zeros_like(r)
         first = int(np.argmax(np.abs(r)))
         status[first] = np.sign(r[first])
@@ -283,7 +297,8 @@ class CrossPolytope(_Pivoting):
 
     def _at_status(self, status, r, rho, lam):
         used = status != 0.0
-        if not used.any():  # r = 0
+        # r = 0
+        if not used.any():
             self._pressure = 0.0
             return np.zeros_like(r), status
         signs = status[used]
@@ -292,6 +307,8 @@ class CrossPolytope(_Pivoting):
         w[used] = self._solve_free(used, rho, r[used])
         self._pressure = float(signs @ w[used] - lam) / float(signs @ along)
         w[used] -= self._pressure * along
+        # Entries that have changed sign become 0, and those whose gradient exceeds the
+        # pressure become negative or positive.
         gradient = rho * (self.matrix @ w) + (self.ridge + rho * self.tau) * w - r
         slack = 1e-12 * float(np.abs(r).max())
         pushed = np.where(
@@ -301,7 +318,7 @@ class CrossPolytope(_Pivoting):
         return w, better if better.any() else self._steepest(r)
 
 
-# Of C, c and noise
+# Functions of the matrix C, the ridge c and the noise (see `BallQP`)
 EXACT: dict[type[Norm], Callable[..., BallQP]] = {
     L1: CrossPolytope,
     L2: EuclideanBall,

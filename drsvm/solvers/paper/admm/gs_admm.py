@@ -1,7 +1,7 @@
 """GS-ADMM: golden-section search over λ, and ADMM for the classifier at each λ.
 
-    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i max(1 − m_i, 1 + m_i − κλ, 0) +
-    (c/2) ‖w‖²
+    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of
+           Σ_i π_i max(1 − m_i, 1 + m_i − κλ, 0) + (c/2) ‖w‖²
 
 is convex, and its minimiser lies in [0, 1/ε], because the optimum is at most 1. At a
 given λ, ADMM encloses f in a shrinking interval; two values are compared as soon as
@@ -29,16 +29,21 @@ from drsvm.solvers.reformulation.costs_as_columns import AS_COLUMNS, CostsAsColu
 
 # Share of a bracket that a golden section cuts off
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
-# values of f are compared once known to this share of the tolerance, or to rounding
+# Values of f are compared once they are known to this share of the tolerance, or to
+# rounding
 ENOUGH = 0.1
 FINEST = 1e-13
+# Without a search: iterations between certificates, and before it is first judged
+# whether ADMM pays off
+CERTIFICATE_EVERY = 20
+FIRST_LOOK = 400
 
 
 @dataclass(frozen=True)
 class Admm(Solver):
     """Settings of GS-ADMM.
 
-    Attributes
+    Parameters
     ----------
     trim : bool
         Whether to also cut the bracket where ADMM's multipliers prove that f is above
@@ -140,17 +145,19 @@ class _AdmmState(State):
         )
 
     def first_trial(self, lam: float) -> Trial:
-        if self.limits.start is None:
-            start = None
-        else:
-            start = self.columns.to_inner(self.limits.start)
+        """Return the first trial, which begins at the start of the run."""
+        start = self.columns.to_inner(self.limits.start)
         return self.subproblem.first_trial(lam, self.settings.rho, start)
 
     def offer(
         self, weights, intercept: float, proof: list[tuple[Trial, float]]
     ) -> Candidate:
-        """Return a classifier with the combined multipliers of the given trials."""
-        alpha, beta = np.zeros((2, self.problem.n_rows))
+        """Return a classifier with the combined multipliers of the given trials.
+
+        `proof` has the trials and the shares of their multipliers.
+        """
+        alpha = np.zeros(self.problem.n_rows)
+        beta = np.zeros(self.problem.n_rows)
         for trial, share in proof:
             if trial.line.slopes is not None:
                 hinge, flip = self.subproblem.multipliers(
@@ -167,13 +174,13 @@ class FreePrice(_AdmmState):
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         super().__init__(problem, settings, limits)
         self.trial = self.first_trial(math.inf)
-        self.patience = Patience(first_look=400, limits=limits)
+        self.patience = Patience(first_look=FIRST_LOOK, limits=limits)
 
     def step(self) -> None:
         self.subproblem.iterate(self.trial)
 
     def certificate_due(self) -> bool:
-        return self.trial.iteration % 20 == 0
+        return self.trial.iteration % CERTIFICATE_EVERY == 0
 
     def candidate(self) -> Candidate:
         return self.offer(self.trial.weights, self.trial.intercept, [(self.trial, 1.0)])
@@ -191,16 +198,19 @@ class GoldenSection(_AdmmState):
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         super().__init__(problem, settings, limits)
+        # Appendix C of the paper: λ ≤ 1/ε
         self.low = 0.0
         self.high = 1.0 / problem.radius
         self.left: Trial | None = None
         self.right: Trial | None = None
         self.inside = [self.first_trial(GOLDEN * self.high)]
-        # the best so far, with its objective
+        # The best classifier so far, with its objective
         self.best = Candidate(self.inside[0].weights)
         self.objective = 1.0
+        # The best lower bound so far, with the trials that prove it and their shares
         self.proof: list[tuple[Trial, float]] = []
         self.bound = 0.0
+        # A certificate is due at every new λ, and when the gap has fallen to `due_at`.
         self.due_at = limits.tol
         self.due = False
         self.evaluations = 1
@@ -213,52 +223,56 @@ class GoldenSection(_AdmmState):
             self.best = Candidate(trial.weights, trial.intercept)
             self.objective = trial.upper
         if len(self.inside) == 2:
-            # Cut off the end with the larger value of f, once it is known which one
-            # that is
-            first, second = self.inside
-            known = max(first.gap, second.gap) <= max(ENOUGH * self.limits.tol, FINEST)
-            if second.line.height >= first.upper or (
-                known and first.upper <= second.upper
-            ):
-                self.high = second.lam
-                self.right = second
-                self.inside = [first]
-            elif first.line.height >= second.upper or known:
-                self.low = first.lam
-                self.left = first
-                self.inside = [second]
-        # And where a line proves that f is above the best objective; f(λ) ≥ ελ is also
-        # a line
+            self._cut()
         if self.settings.trim:
-            low = self.low
-            high = min(self.high, self.objective / self.problem.radius)
-            for line in (trial.line for trial in self._trials()):
-                if line.tilt != 0.0:
-                    crossing = line.lam + (self.objective - line.height) / line.tilt
-                    if line.tilt > 0.0:
-                        low = low
-                        high = min(high, crossing)
-                    else:
-                        low = max(low, crossing)
-                        high = high
-            if (
-                high - low > FINEST / self.problem.radius
-            ):  # otherwise the optimum is known to rounding
-                self.low = low
-                self.high = high
-                trials = self._trials()
-                self.left = max(
-                    (t for t in trials if t.lam <= low),
-                    key=lambda t: t.line.at(low),
-                    default=None,
-                )
-                self.right = max(
-                    (t for t in trials if t.lam >= high),
-                    key=lambda t: t.line.at(high),
-                    default=None,
-                )
-                self.inside = [trial for trial in self.inside if low < trial.lam < high]
+            self._trim()
         self._combine()
+
+    def _cut(self) -> None:
+        """Cut off the end with the larger value of f, if it is known which one is."""
+        first, second = self.inside
+        known = max(first.gap, second.gap) <= max(ENOUGH * self.limits.tol, FINEST)
+        first_is_lower = second.line.height >= first.upper
+        second_is_lower = first.line.height >= second.upper
+        if first_is_lower or (known and first.upper <= second.upper):
+            self.high = second.lam
+            self.right = second
+            self.inside = [first]
+        elif second_is_lower or known:
+            self.low = first.lam
+            self.left = first
+            self.inside = [second]
+
+    def _trim(self) -> None:
+        """Cut off where a line proves that f is above the best objective."""
+        low = self.low
+        # f(λ) ≥ ελ is a line, too.
+        high = min(self.high, self.objective / self.problem.radius)
+        trials = self._trials()
+        for trial in trials:
+            line = trial.line
+            if line.tilt != 0.0:
+                crossing = line.lam + (self.objective - line.height) / line.tilt
+                if line.tilt > 0.0:
+                    high = min(high, crossing)
+                else:
+                    low = max(low, crossing)
+        # The optimum is known to rounding.
+        if not high - low > FINEST / self.problem.radius:
+            return
+        self.low = low
+        self.high = high
+        # Of the trials outside keep the one on each side whose line is highest there.
+        self.left = None
+        self.right = None
+        self.inside = []
+        for trial in trials:
+            if trial.lam <= low:
+                self.left = _higher_at(low, self.left, trial)
+            elif trial.lam >= high:
+                self.right = _higher_at(high, self.right, trial)
+            else:
+                self.inside.append(trial)
 
     @property
     def gap(self) -> float:
@@ -266,11 +280,9 @@ class GoldenSection(_AdmmState):
         return self.objective - self.bound
 
     def _trials(self) -> list[Trial]:
-        return [
-            trial
-            for trial in (self.left, *self.inside, self.right)
-            if trial is not None
-        ]
+        """Return all trials that are kept, by λ."""
+        trials = [self.left, *self.inside, self.right]
+        return [trial for trial in trials if trial is not None]
 
     def _trial_to_improve(self) -> Trial:
         """Return the trial whose f is to be known more accurately.
@@ -284,10 +296,14 @@ class GoldenSection(_AdmmState):
                 return trial
         if len(self.inside) == 2:
             return max(self.inside, key=lambda trial: trial.gap)
+        # A new one, at the golden section that is not taken
         width = self.high - self.low
-        sections = self.low + GOLDEN * width, self.high - GOLDEN * width
+        lower = self.low + GOLDEN * width
+        upper = self.high - GOLDEN * width
         taken = self.inside[0].lam if self.inside else self.high
-        lam = max(sections, key=lambda section: abs(section - taken))
+        lam = lower
+        if abs(upper - taken) > abs(lower - taken):
+            lam = upper
         nearest = min(self._trials(), key=lambda trial: abs(trial.lam - lam))
         new = self.subproblem.moved(nearest, lam)
         self.inside = sorted([*self.inside, new], key=lambda trial: trial.lam)
@@ -301,30 +317,33 @@ class GoldenSection(_AdmmState):
         The combination of a falling and a rising line is horizontal: its height bounds
         f for all λ.
         """
-        lines = [
-            (trial, trial.line.at(0.0), trial.line.tilt) for trial in self._trials()
-        ]
-        rising = [
-            (None, 0.0, self.problem.radius),
-            *(line for line in lines if line[2] >= 0.0),
-        ]
-        falling = [line for line in lines if line[2] < 0.0]
         self.bound = 0.0
         self.proof = []
-        for trial, height, _ in rising:
-            if trial is not None and height > self.bound:
-                self.bound = height
-                self.proof = [(trial, 1.0)]
-        for down, down_height, down_tilt in falling:
-            for up, up_height, up_tilt in rising:
-                share = up_tilt / (up_tilt - down_tilt)
-                height = share * down_height + (1.0 - share) * up_height
-                if height > self.bound:
-                    pair = [(down, share), (up, 1.0 - share)]
-                    self.bound = height
-                    self.proof = [
-                        (trial, part) for trial, part in pair if trial is not None
-                    ]
+        rising = []
+        falling = []
+        for trial in self._trials():
+            if trial.line.tilt < 0.0:
+                falling.append(trial)
+            else:
+                rising.append(trial)
+        # A line that rises is lowest at λ = 0.
+        for up in rising:
+            self._offer_bound(up.line.at(0.0), [(up, 1.0)])
+        for down in falling:
+            # With the line ελ, which needs no multipliers
+            share = self.problem.radius / (self.problem.radius - down.line.tilt)
+            self._offer_bound(share * down.line.at(0.0), [(down, share)])
+            for up in rising:
+                share = up.line.tilt / (up.line.tilt - down.line.tilt)
+                rest = 1.0 - share
+                height = share * down.line.at(0.0) + rest * up.line.at(0.0)
+                self._offer_bound(height, [(down, share), (up, rest)])
+
+    def _offer_bound(self, height: float, proof: list[tuple[Trial, float]]) -> None:
+        """Replace the bound if this one is higher."""
+        if height > self.bound:
+            self.bound = height
+            self.proof = proof
 
     def certificate_due(self) -> bool:
         return self.due or self.gap <= self.due_at
@@ -340,3 +359,10 @@ class GoldenSection(_AdmmState):
 
     def info(self) -> dict:
         return {"evaluations": self.evaluations, "bracket": (self.low, self.high)}
+
+
+def _higher_at(lam: float, one: Trial | None, other: Trial) -> Trial:
+    """Return the trial whose line is higher at λ."""
+    if one is None or other.line.at(lam) > one.line.at(lam):
+        return other
+    return one

@@ -27,6 +27,7 @@ and Trends in Machine Learning 3(1), 2011: sections 3.4.1 (ρ) and 3.4.3
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +51,9 @@ from drsvm.utils.parallel import row_blocks
 # Number of features up to which updates by factorisation are faster than by gradient
 # steps
 FACTORISED_TO = 1000
-# ratio of the residuals from which ρ changes, and by which factor at most
+# Updates are exact only if preparing them takes at most this share of the time limit
+SHARE_OF_TIME = 0.3
+# Ratio of the residuals from which ρ changes, and by which factor at most
 UNBALANCED = 4.0
 LARGEST_CHANGE = 30.0
 # Iterations before they are compared first; later, this is done at growing intervals
@@ -69,6 +72,7 @@ class Line:
     slopes: np.ndarray | None  # None: the line ελ, which needs no proof
 
     def at(self, lam: float) -> float:
+        """Return the height at λ."""
         return self.height + self.tilt * (lam - self.lam)
 
 
@@ -146,12 +150,14 @@ class Subproblem:
             self.mean += problem.weighted_sum(problem.sample_weight * problem.signs)[0]
         self.coefficients = np.empty((2, problem.n_rows))
         self.quadratic = self._quadratic(update, seconds)
+        # Without radius and ridge, bounds are sought for weights up to this norm:
+        # typical rows then have margins up to 100.
+        self.large_weights = math.inf
         if problem.radius == 0.0:
             self.large_weights = 100.0 / typical_row_norm(problem)
-        else:
-            self.large_weights = math.inf
 
     def gram_seconds(self) -> float:
+        """Return an estimate of the time that the Gram matrix takes."""
         n, d = self.problem.X.shape
         if sparse.issparse(self.problem.X):
             return SPARSE_MULTIPLICATION * self.stored**2 / n
@@ -161,9 +167,9 @@ class Subproblem:
         """Return C = Σ π (x − x̄)(x − x̄)ᵀ, and the size of its rounding errors."""
         X = self.problem.X
         weights = self.problem.sample_weight
-        gram = sum(
-            MemoryRows(X[block]).squares(weights[block]) for block in row_blocks(X)
-        )
+        gram = np.zeros((X.shape[1], X.shape[1]))
+        for block in row_blocks(X):
+            gram += MemoryRows(X[block]).squares(weights[block])
         noise = 1e-14 * float(np.trace(gram)) or 1.0
         return gram - np.outer(self.mean, self.mean), noise
 
@@ -176,38 +182,46 @@ class Subproblem:
         )
 
     def _quadratic(self, update: str, seconds: float) -> BallQP:
+        """Return the method for the quadratic problem in w."""
         norm = self.problem.norm
         l2 = self.problem.l2
         d = self.problem.n_features
         product = self.curvature
         factorised = update == "auto" and d <= FACTORISED_TO
-        # Updates also work without the Gram matrix and its factorisation.
-        affordable = (
-            self.gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3
-            <= 0.3 * seconds
-        )
+        # Updates also work without the Gram matrix and its factorisation. An eigenvalue
+        # decomposition takes about as long as five products of matrices of its size.
+        needed = self.gram_seconds()
+        if factorised:
+            needed += 5.0 * MULTIPLICATION * d**3
+        affordable = needed <= SHARE_OF_TIME * seconds
         exact = update == "exact" or (factorised and affordable)
+        # Products with the Gram matrix are also quicker if it has fewer entries than X.
         if exact or (d * d <= self.stored and affordable):
             matrix, noise = self.gram()
-            way = EXACT.get(type(norm)) if exact else None
-            if way is not None:
-                return way(matrix, l2, noise)
+            if exact and type(norm) in EXACT:
+                return EXACT[type(norm)](matrix, l2, noise)
             product = matrix.__matmul__
-        # An estimate of the largest eigenvalue of C, more likely too high than too low.
+        largest = self._largest_eigenvalue(product)
+        return Accelerated(product, max(largest, 1e-280), l2, norm)
+
+    def _largest_eigenvalue(self, product: Callable) -> float:
+        """Return an estimate for C, more likely too high than too low.
+
+        `product` multiplies a vector by C.
+        """
+        d = self.problem.n_features
+        # Lanczos' method needs more features than it computes eigenvalues.
         if d < 3:
             matrix, noise = self.gram()
-            largest = max(float(np.linalg.eigvalsh(matrix)[-1]), noise)
-        else:
-            start = np.random.default_rng(0).normal(size=d)
-            operator = sparse_linalg.LinearOperator(
-                (d, d), matvec=product, dtype=np.float64
-            )
-            largest = 1.02 * float(
-                sparse_linalg.eigsh(
-                    operator, 1, tol=0.01, v0=start, return_eigenvectors=False
-                )[0]
-            )
-        return Accelerated(product, max(largest, 1e-280), l2, norm)
+            return max(float(np.linalg.eigvalsh(matrix)[-1]), noise)
+        start = np.random.default_rng(0).normal(size=d)
+        operator = sparse_linalg.LinearOperator(
+            (d, d), matvec=product, dtype=np.float64
+        )
+        values = sparse_linalg.eigsh(
+            operator, 1, tol=0.01, v0=start, return_eigenvectors=False
+        )
+        return 1.02 * float(values[0])
 
     def first_trial(self, lam: float, rho: float, start: Candidate | None) -> Trial:
         """Return the first trial, at λ.
@@ -224,11 +238,8 @@ class Subproblem:
             intercept = start.intercept
             split = self.problem.margins(weights, intercept)
             if start.hinge_dual is not None and start.flip_dual is not None:
-                slopes = np.clip(
-                    (start.flip_dual - start.hinge_dual) / self.sample_weights,
-                    -1.0,
-                    1.0,
-                )
+                slopes = (start.flip_dual - start.hinge_dual) / self.sample_weights
+                slopes = np.clip(slopes, -1.0, 1.0)
         return self._new_trial(lam, rho, weights, intercept, split, slopes)
 
     def moved(self, trial: Trial, lam: float) -> Trial:
@@ -247,36 +258,39 @@ class Subproblem:
         )
 
     def _new_trial(self, lam, rho, weights, intercept, split, slopes) -> Trial:
+        """Return a trial at λ, with its sums and the line ελ."""
         signed = self.sample_weights * self.signs
-        self.coefficients[:] = signed * split, -signed * slopes
+        self.coefficients[0] = signed * split
+        self.coefficients[1] = -signed * slopes
         split_sum, slope_sum = self._sums()
-        average = Average(len(split), len(split_sum))
-        # λ may be infinite
-        if self.problem.radius > 0:
-            height = self.problem.radius * lam
-        else:
-            height = 0.0
-        line = Line(lam, height, self.problem.radius, None)
         return Trial(
-            lam,
-            rho,
-            weights,
-            intercept,
-            split,
-            slopes,
-            split_sum,
-            slope_sum,
-            line,
-            average,
+            lam=lam,
+            rho=rho,
+            weights=weights,
+            intercept=intercept,
+            split=split,
+            slopes=slopes,
+            split_sum=split_sum,
+            slope_sum=slope_sum,
+            line=Line(lam, self._radius_term(lam), self.problem.radius, None),
+            average=Average(len(split), len(split_sum)),
         )
 
+    def _radius_term(self, lam: float) -> float:
+        """Return ελ, which is 0 without a radius: λ is then infinite."""
+        if self.problem.radius > 0:
+            return self.problem.radius * lam
+        return 0.0
+
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
-        split_sum, slope_sum = (
-            np.append(*self.problem.signed_sum(row)) for row in self.coefficients
-        )
+        """Return Σ π t y (x, 1) and −Σ π g y (x, 1)."""
+        split_sum = np.append(*self.problem.signed_sum(self.coefficients[0]))
+        slope_sum = np.append(*self.problem.signed_sum(self.coefficients[1]))
         return split_sum, slope_sum
 
     def iterate(self, trial: Trial) -> None:
+        """Do one iteration of ADMM."""
+        # 1. The classifier: rows are around their mean, so b follows from w
         right = trial.rho * trial.split_sum + trial.slope_sum
         balance = right[-1] if self.problem.fit_intercept else 0.0
         trial.weights = self.quadratic.solve(
@@ -288,21 +302,26 @@ class Subproblem:
         )
         if self.problem.fit_intercept:
             trial.intercept = float(balance / trial.rho - self.mean @ trial.weights)
-        decisions = self.problem.decision_values(trial.weights)
-        samples = decisions, trial.intercept, self.signs, self.sample_weights
-        terms = self.kappa, self._kappa_lam(trial.lam), trial.rho, self.relaxation
-        sums = kernel.update_samples(
-            *samples, *terms, trial.split, trial.slopes, self.coefficients
+        # 2. The split margins and their multipliers
+        loss, mass, cost, *squares = kernel.update_samples(
+            self.problem.decision_values(trial.weights),
+            trial.intercept,
+            self.signs,
+            self.sample_weights,
+            self.kappa,
+            self._kappa_lam(trial.lam),
+            trial.rho,
+            self.relaxation,
+            trial.split,
+            trial.slopes,
+            self.coefficients,
         )
         trial.split_sum, trial.slope_sum = self._sums()
         trial.iteration += 1
-        loss, mass, cost = sums[:3]
+        # 3. What that proves about f(λ)
         ridge = 0.5 * self.problem.l2 * float(trial.weights @ trial.weights)
-        if self.problem.radius > 0:
-            price = self.problem.radius * trial.lam
-        else:
-            price = 0.0
-        trial.upper = min(trial.upper, price + loss + ridge)
+        value = self._radius_term(trial.lam) + loss + ridge
+        trial.upper = min(trial.upper, value)
         self._raise_line(trial, trial.slopes, trial.slope_sum, mass, cost)
         average = trial.average
         if average.add(trial.slopes, trial.slope_sum):
@@ -311,15 +330,17 @@ class Subproblem:
             mass = float(alpha.sum() + beta.sum())
             cost = float(np.sum(self.kappa * beta))
             self._raise_line(trial, mean, average.slope_sum / average.count, mass, cost)
-        self._balance(trial, *np.sqrt(sums[3:]))
+        # 4. The penalty for the next iterations
+        self._balance(trial, *np.sqrt(squares))
 
     def _kappa_lam(self, lam: float) -> float | np.ndarray:
         """Return κλ, inf where no flip is possible: a number, or one per row."""
         with np.errstate(over="ignore"):
-            lams = np.where(
-                self.flips, np.multiply(self.kappa, min(lam, UNLIMITED)), math.inf
-            )
-        return float(lams) if lams.ndim == 0 else lams
+            finite = np.multiply(self.kappa, min(lam, UNLIMITED))
+        kappa_lam = np.where(self.flips, finite, math.inf)
+        if kappa_lam.ndim == 0:
+            return float(kappa_lam)
+        return kappa_lam
 
     def _raise_line(
         self, trial: Trial, slopes, slope_sum, mass: float, cost: float
@@ -330,10 +351,11 @@ class Subproblem:
         """
         problem = self.problem
         lam = trial.lam
-        if not (
-            math.isfinite(lam) or problem.l2 > 0.0
-        ):  # a bound is sought for weights up to this norm
+        # Nothing limits the weights: a bound for those up to this norm
+        if not math.isfinite(lam) and problem.l2 == 0.0:
             lam = max(2.0 * problem.norm.value(trial.weights), self.large_weights)
+        # The bound is mass + λ·rate − max over ‖w‖ ≤ λ of (v·w − (c/2)‖w‖²). The
+        # maximum, `gained`, grows with λ at the rate `pressure`.
         v = slope_sum[:-1]
         imbalance = slope_sum[-1] * problem.fit_intercept
         rate = problem.radius - cost
@@ -343,13 +365,13 @@ class Subproblem:
             pressure = problem.norm.dual.value(v - problem.l2 * best)
         else:
             pressure = problem.norm.dual.value(v)
-            gained = lam * pressure if pressure > 0.0 else 0.0
+            gained = _product(lam, pressure)
         # Without balance no bound holds for all b: assume intercepts of the current
         # size.
         gained += abs(imbalance) * (
             1.0 + abs(trial.intercept) + abs(self.mean @ trial.weights)
         )
-        height = mass + (lam * rate if rate != 0.0 else 0.0) - gained
+        height = mass + _product(lam, rate) - gained
         if height > trial.line.height:
             trial.line = Line(trial.lam, height, rate - pressure, slopes.copy())
 
@@ -378,8 +400,19 @@ class Subproblem:
             trial.rho = min(max(trial.rho * change, 1e-9), 1e9)
 
     def multipliers(self, slopes, lam: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers α and β for slopes g at the given λ."""
-        between = self._kappa_lam(lam) < 2.0  # the two pieces cross above 0
+        """Return the multipliers α and β for slopes g at the given λ.
+
+        For κλ < 2 the falling and the rising piece of the loss cross above 0, and all
+        slopes are means of theirs. Otherwise slopes are means of one of them and 0.
+        """
+        between = self._kappa_lam(lam) < 2.0
         alpha = np.where(between, 0.5 * (1.0 - slopes), np.maximum(-slopes, 0.0))
         beta = np.where(between, 0.5 * (1.0 + slopes), np.maximum(slopes, 0.0))
         return self.sample_weights * alpha, self.sample_weights * beta
+
+
+def _product(lam: float, rate: float) -> float:
+    """Return λ times a rate; λ may be infinite, and the product with 0 is 0."""
+    if rate == 0.0:
+        return 0.0
+    return lam * rate

@@ -9,6 +9,13 @@ so a block that counts its rows K times, as if no other block moved, proposes a 
 that can be added to those of all others. Its epoch is that of dual coordinate ascent,
 with weights and multipliers times K. A smaller factor is bolder; the machine that adds
 the changes makes the step shorter where they go too far together (`global_ascent.py`).
+
+A block is the rows of one shard. One after another,
+
+* it is sent a `Work`: the sums over all rows, and how much of its last proposal counts;
+* it visits its rows, and replies with a `Proposal`: by how much the sums would change;
+* what is accepted of that, a share between 0 and 1, comes with the next work, and its
+  multipliers then make this share of their change.
 """
 
 import math
@@ -25,10 +32,11 @@ from drsvm.problem.risk import affordable_flips
 from drsvm.solvers.dual_coordinate.ascent import FIRM, compiled_epoch
 from drsvm.solvers.paper.incremental.epochs import Samples
 
-# Vectors travel in single precision: errors get smaller with changes; certificates are
-# in double
+# Vectors travel in single precision: rounding errors shrink with the changes that are
+# sent, and certificates are computed in double precision
 SENT = np.float32
-WHOLE = 8  # rows that are firmly at a bound are visited in every WHOLE-th pass only
+# Rows that are firmly at a bound are visited in every WHOLE-th pass only
+WHOLE = 8
 # Averages over the last rounds have at least this share of the latest one
 MIN_NEWS = 0.05
 
@@ -36,14 +44,15 @@ MIN_NEWS = 0.05
 class Work(NamedTuple):
     """What a block is asked: to propose changes to what all machines know."""
 
+    # As in `EpochStart`: u, the two other sums and the terms of the norm
     u: np.ndarray
     sums: np.ndarray
     terms: Norm2Terms | SeparableTerms
-    factor: float
+    factor: float  # how many times the block counts its rows, K above
     number: int  # of this work; no other has the same
-    # Shares of earlier proposals that were accepted, by number
+    # Shares of earlier proposals that were accepted, by the number of their work
     accepted: dict[int, float]
-    anew: bool  # begin with multipliers 0
+    restart: bool  # whether to begin with multipliers 0
     share: float  # of the rows, to be visited now
 
     def after(self, proposal: "Proposal") -> "Work":
@@ -51,14 +60,8 @@ class Work(NamedTuple):
 
         It goes on from the proposal of this one.
         """
-        if isinstance(self.terms, Norm2Terms):
-            price = proposal.cost
-        else:
-            price = proposal.cost / self.terms.stiffness
-        change = np.array([price, self.terms.intercept.unit * proposal.imbalance])
-        return self._replace(
-            u=self.u + self.factor * proposal.v, sums=self.sums + self.factor * change
-        )
+        u, sums = sums_along(self.u, self.sums, self.terms, proposal, self.factor)
+        return self._replace(u=u, sums=sums)
 
 
 class Proposal(NamedTuple):
@@ -80,6 +83,22 @@ class Proposal(NamedTuple):
         return Proposal._make(one + two for one, two in zip(self, other, strict=True))
 
 
+def sums_along(
+    u: np.ndarray,
+    sums: np.ndarray,
+    terms: Norm2Terms | SeparableTerms,
+    proposal: Proposal,
+    step: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return u and the two other sums after a step along a proposal."""
+    # The first sum is Σκβ for q = 2, otherwise λ, which grows with it by τ.
+    first = proposal.cost
+    if not isinstance(terms, Norm2Terms):
+        first = proposal.cost / terms.stiffness
+    change = np.array([first, terms.intercept.unit * proposal.imbalance])
+    return u + step * proposal.v, sums + step * change
+
+
 class Block:
     """Rows with their multipliers α and β, which stay on the machine.
 
@@ -98,40 +117,34 @@ class Block:
         self.lost = True  # until the coordinator lets it begin here
 
     def _begin(self) -> None:
-        self.hinge, self.flip = (
-            np.zeros(self.problem.n_rows),
-            np.zeros(self.problem.n_rows),
-        )
+        """Begin with multipliers 0."""
+        n = self.problem.n_rows
+        self.hinge = np.zeros(n)
+        self.flip = np.zeros(n)
+        # The number of the last work, and the multipliers that were proposed
         self.proposed: tuple[int, np.ndarray, np.ndarray] | None = None
-        self.means = (self.hinge.copy(), self.flip.copy())
-        self.count = 0
+        self.mean_hinge = np.zeros(n)
+        self.mean_flip = np.zeros(n)
+        self.count = 0  # of the accepted proposals
         self.passes = 0
+        # Rows with more than this between their losses are skipped if they are at a
+        # bound.
         self.firm = math.inf
-        # Rows of this pass, and rows for the next one so far
-        self.coming = self.active = np.zeros(0, dtype=np.intp)
-        self.in_pass = 0
+        # Rows of this pass that have not been visited, and rows of the next one
+        self.coming = np.zeros(0, dtype=np.intp)
+        self.active = np.zeros(0, dtype=np.intp)
+        self.in_pass = 0  # number of all rows of this pass
         self.lost = False
 
     def propose(self, work: Work) -> Proposal:
         """Visit rows, and return by how much the sums would change."""
-        if work.anew:
+        # 1. What has become of the last proposal
+        if work.restart:
             self._begin()
         self.accept(work.accepted)
-        if not len(
-            self.coming
-        ):  # a pass over all rows, or over those that are not firmly at a bound
-            whole = self.passes % WHOLE == 0 or not len(self.active)
-            self.coming = self.rng.permutation(
-                self.problem.n_rows if whole else self.active
-            )
-            self.in_pass = len(self.coming)
-            self.passes = self.passes + 1
-            self.active = self.active[:0]
-        order, self.coming = np.split(
-            self.coming, [math.ceil(work.share * self.problem.n_rows)]
-        )
+        # 2. An epoch of dual coordinate ascent with weights times the factor
+        order = self._next_rows(work.share)
         factor = work.factor
-        times = factor * len(order) / self.in_pass
         importance = factor * self.samples.weights
         rows = self.samples.rows._replace(importance=importance)
         u = np.array(work.u, dtype=np.float64)
@@ -144,53 +157,69 @@ class Block:
         )
         self.active = np.append(self.active, order[:active])
         self.firm = FIRM * violation
+        # 3. The change, without the factor
         u -= work.u
         u /= factor
         hinge = np.minimum(hinge / importance, 1.0)
         flip = np.minimum(flip / importance, 1.0)
         self.proposed = work.number, hinge, flip
-        change = [
-            self.samples.weights * (new - old)
-            for new, old in ((hinge, self.hinge), (flip, self.flip))
-        ]
+        of_hinge = self.samples.weights * (hinge - self.hinge)
+        of_flip = self.samples.weights * (flip - self.flip)
+        # What the visits found is scaled up to all rows of the pass.
+        times = factor * len(order) / self.in_pass
         return Proposal(
             v=u.astype(SENT),
-            cost=float(np.sum(self.flips.kappa * change[1])),
-            imbalance=float(self.signs @ (change[0] - change[1])),
-            mass=float(change[0].sum() + change[1].sum()),
+            cost=float(np.sum(self.flips.kappa * of_flip)),
+            imbalance=float(self.signs @ (of_hinge - of_flip)),
+            mass=float(of_hinge.sum() + of_flip.sum()),
             gap=gap / times,
             near=near / times,
             lost=int(self.lost),
         )
+
+    def _next_rows(self, share: float) -> np.ndarray:
+        """Return the next rows of a pass, a share of all rows at most."""
+        n = self.problem.n_rows
+        # A new pass over all rows, or over those that are not firmly at a bound
+        if len(self.coming) == 0:
+            if self.passes % WHOLE == 0 or len(self.active) == 0:
+                self.coming = self.rng.permutation(n)
+            else:
+                self.coming = self.rng.permutation(self.active)
+            self.in_pass = len(self.coming)
+            self.passes = self.passes + 1
+            self.active = self.active[:0]
+        order, self.coming = np.split(self.coming, [math.ceil(share * n)])
+        return order
 
     def accept(self, shares: dict[int, float]) -> None:
         """Make a share of the change that was proposed last, if it is known.
 
         Multipliers stay within their bounds.
         """
-        if self.proposed is not None and self.proposed[0] in shares:
-            number, *proposals = self.proposed
-            share = shares[number]
-            # Bounds are reached without rounding
-            self.hinge, self.flip = (
-                proposed if share == 1.0 else now + share * (proposed - now)
-                for now, proposed in zip(
-                    (self.hinge, self.flip), proposals, strict=True
-                )
-            )
-            self.proposed = None
-            self.count = self.count + 1
-            for mean, now in zip(self.means, (self.hinge, self.flip), strict=True):
-                mean += max(MIN_NEWS, 1.0 / self.count) * (now - mean)
+        if self.proposed is None or self.proposed[0] not in shares:
+            return
+        number, hinge, flip = self.proposed
+        share = shares[number]
+        # Without rounding errors, which would move multipliers off their bounds
+        if share == 1.0:
+            self.hinge = hinge
+            self.flip = flip
+        else:
+            self.hinge = self.hinge + share * (hinge - self.hinge)
+            self.flip = self.flip + share * (flip - self.flip)
+        self.proposed = None
+        self.count = self.count + 1
+        news = max(MIN_NEWS, 1.0 / self.count)
+        self.mean_hinge += news * (self.hinge - self.mean_hinge)
+        self.mean_flip += news * (self.flip - self.mean_flip)
 
     def multipliers(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return α and β, or their averages over the last rounds."""
+        weights = self.samples.weights
         if averaged:
-            hinge, flip = self.means
-        else:
-            hinge = self.hinge
-            flip = self.flip
-        return self.samples.weights * hinge, self.samples.weights * flip
+            return weights * self.mean_hinge, weights * self.mean_flip
+        return weights * self.hinge, weights * self.flip
 
 
 def go_on(arguments: tuple, reply: Sums) -> tuple:

@@ -18,17 +18,21 @@ from drsvm.problem.reducers import Sums
 from drsvm.solvers.base import Candidate, Capability, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.dual_coordinate_solver import StateWithEstimates
 from drsvm.solvers.paper.federated.federated_block import Block, Proposal, go_on
-from drsvm.solvers.paper.federated.global_ascent import SHARED, global_ascent_for
+from drsvm.solvers.paper.federated.global_ascent import (
+    GLOBAL_ASCENTS,
+    global_ascent_for,
+)
 from drsvm.utils.clock import Stopwatch
 
 # Maximum number of rounds before the first certificate, regardless of the estimate
 FIRST_PROOF = 32
 # Groups that take longer than SLOW times the typical time visit fewer rows, so that
-# they take about HASTE times as long as is typical, but at least the last share of
-# their rows.
+# they take about HASTE times as long as is typical, but at least the share MIN_VISITED
+# of their rows.
 SLOW = 3.0
 HASTE = 1.5
 MIN_VISITED = 0.4
+# What a group has contributed before its first proposal (see `Rounds.credits`)
 NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
 
 
@@ -36,7 +40,7 @@ NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
 class Federated(Solver):
     """Settings of dual ascent on a cluster, for more features than a matrix pays for.
 
-    Attributes
+    Parameters
     ----------
     patience : float
         Machines that are much slower than most visit fewer of their rows at a time, and
@@ -44,6 +48,12 @@ class Federated(Solver):
         without others that have not replied after this multiple of the time in which
         most of them have. inf, and always for norm=1: every round waits for all, and
         all visit all of their rows.
+
+    References
+    ----------
+    .. [1] V. Smith, S. Forte, C. Ma, M. Takáč, M. I. Jordan, M. Jaggi, "CoCoA: A
+       General Framework for Communication-Efficient Distributed Optimization", JMLR
+       18, 2018.
 
     Examples
     --------
@@ -55,7 +65,7 @@ class Federated(Solver):
     name = "federated"
     default_tol = 1e-4
     default_max_iter = 1000
-    norms = SHARED
+    norms = GLOBAL_ASCENTS
     capabilities = Capability.FLIP_COSTS | Capability.INTERCEPT_COST
     uses_sums_only = True
 
@@ -76,7 +86,9 @@ class Federated(Solver):
 class Rounds(StateWithEstimates):
     """One run in rounds.
 
-    All blocks propose at the same time, and their changes are added.
+    All blocks propose at the same time, and their changes are added. A group is the
+    shards that one thread of a worker has: their blocks propose in turn, each after the
+    one before.
     """
 
     def __init__(self, problem: Problem, limits: Limits, patience: float):
@@ -92,7 +104,8 @@ class Rounds(StateWithEstimates):
             self.patience = math.inf
         else:
             self.patience = patience
-        self.number = self.first = 0
+        self.number = 0  # of the next work
+        self.first = 0  # number of the first work of this round
         self.n_known_lost = len(self.coordinator.restored)
         self.n_lost = 0
         self.asked: dict[Group, int] = {}  # the number of the last work
@@ -121,17 +134,18 @@ class Rounds(StateWithEstimates):
             share = self.ascent.absorb(total(proposals.values()))
             for group, proposal in proposals.items():
                 self._credit(group, proposal, share)
-        if math.isfinite(
-            self.patience
-        ):  # slow groups visit fewer rows at a time: sums must not be too old
-            typical = statistics.median_low(self.took.values())
-            for group, took in self.took.items():
-                now = self.visited.get(group, 1.0)
-                if now < 1.0 or took > SLOW * typical:
-                    self.visited[group] = min(
-                        max(now * HASTE * typical / max(took, 1e-9), MIN_VISITED), 1.0
-                    )
+        if math.isfinite(self.patience):
+            self._spare_slow_groups()
         self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
+
+    def _spare_slow_groups(self) -> None:
+        """Let slow groups visit fewer rows at a time, so that sums are not too old."""
+        typical = statistics.median_low(self.took.values())
+        for group, took in self.took.items():
+            now = self.visited.get(group, 1.0)
+            if now < 1.0 or took > SLOW * typical:
+                share = now * HASTE * typical / max(took, 1e-9)
+                self.visited[group] = min(max(share, MIN_VISITED), 1.0)
 
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round.
@@ -142,9 +156,7 @@ class Rounds(StateWithEstimates):
         watch = self.channel.stopwatch()
         deadline = math.inf
         any_news = False
-        while not any_news or any(
-            self._expected(group) for group in self.channel.waiting
-        ):
+        while not any_news or any(map(self._expected, self.channel.waiting)):
             group, proposal = self._heard(deadline - watch.elapsed())
             any_news = True
             if proposal is None:
@@ -157,6 +169,7 @@ class Rounds(StateWithEstimates):
                 share = self.ascent.absorb(proposal, 1.0 / len(self.channel.groups))
                 self._credit(group, proposal, share)
                 self._ask(group)
+            # Most groups have replied: the others have some more time
             if 2 * len(proposals) > len(self.channel.groups):
                 deadline = min(deadline, self.patience * watch.elapsed())
         return {group: proposals[group] for group in sorted(proposals)}
@@ -170,18 +183,20 @@ class Rounds(StateWithEstimates):
         return waits and self.asked.get(group, self.first) >= self.first
 
     def _ask(self, group: Group) -> None:
-        anew = group not in self.credits
-        if anew:
+        """Send the next work to a group."""
+        restart = group not in self.credits
+        if restart:
             self.credits[group] = NOTHING
-        work = self.ascent.work(
-            self.number, self.shares.pop(group, {}), anew, self.visited.get(group, 1.0)
-        )
+        accepted = self.shares.pop(group, {})
+        visited = self.visited.get(group, 1.0)
+        work = self.ascent.work(self.number, accepted, restart, visited)
         self.watches[group] = self.channel.stopwatch()
-        self.asked[group], self.number = self.number, self.number + 1
-        self.channel.send(
-            group,
-            self.run.message(queries.of_engine, "propose", work, next_arguments=go_on),
+        self.asked[group] = self.number
+        self.number += 1
+        message = self.run.message(
+            queries.of_engine, "propose", work, next_arguments=go_on
         )
+        self.channel.send(group, message)
 
     def _heard(self, seconds: float) -> tuple[Group, Proposal | None]:
         """Return the next proposal, if it comes in time.
@@ -193,12 +208,14 @@ class Rounds(StateWithEstimates):
             if reply is None:
                 return group, None
             v, *sums = reply
-            # As it can be added to many others
+            # In double precision, because many are added
             proposal = Proposal(v.astype(np.float64), *sums)
             if group in self.credits and not proposal.lost:
                 self.took[group] = self.watches[group].elapsed()
                 self.seen[group] = proposal
                 return group, proposal
+            # A machine was lost, and with it the multipliers of its blocks: this group
+            # and those that no longer exist have contributed nothing.
             self.n_lost += 1
             for gone in [group, *set(self.credits).difference(self.channel.groups)]:
                 self.ascent.lose(self.credits.pop(gone, NOTHING))
@@ -207,22 +224,19 @@ class Rounds(StateWithEstimates):
             self._ask(group)
 
     def _credit(self, group: Group, proposal: Proposal, share: float) -> None:
+        """Note which share of a group's proposal was accepted."""
         self.credits[group] += Sums(share * value for value in proposal[:4])
         self.shares[group] = {self.asked[group]: share}
 
     def candidate(self) -> Candidate:
-        self.run.send(
-            "accept",
-            {
-                number: share
-                for shares in self.shares.values()
-                for number, share in shares.items()
-            },
-        )
-        classifier = self.ascent.classifier()
-        return Candidate(
-            *classifier, *self.run.keep("keep_multipliers", self.ascent.averaged)
-        )  # pyright: ignore
+        # Multipliers are to be those of the current sums.
+        accepted: dict[int, float] = {}
+        for shares in self.shares.values():
+            accepted |= shares
+        self.run.send("accept", accepted)
+        weights, intercept = self.ascent.classifier()
+        hinge, flip = self.run.keep("keep_multipliers", self.ascent.averaged)
+        return Candidate(weights, intercept, hinge, flip)  # pyright: ignore
 
     def forgot_multipliers(self) -> bool:
         """Return whether a block was lost: those that it had kept are then 0."""

@@ -33,10 +33,17 @@ from drsvm.solvers.dual_coordinate.ascent_by_norm import (
     LInfAscent,
     SeparableAscent,
 )
-from drsvm.solvers.paper.federated.federated_block import MIN_NEWS, SENT, Proposal, Work
+from drsvm.solvers.paper.federated.federated_block import (
+    MIN_NEWS,
+    SENT,
+    Proposal,
+    Work,
+    sums_along,
+)
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED
 
-TRIALS = 12  # number of bisections of a step; most steps are whole
+# Number of bisections of a step; most steps are whole
+TRIALS = 12
 # Factors of the number of times for which a block counts itself, after a whole step and
 # after a shorter one.
 BOLDER = 0.95
@@ -50,14 +57,15 @@ SCALES = np.concatenate([1.0 - STEPS, [1.0], 1.0 + STEPS[::-1]])
 NEARER = 1.0 / 3.0
 
 
-class Shared(Ascent):
+class GlobalAscent(Ascent):
     """The part of an ascent that does not need the rows.
 
     The classes for the norms inherit from this one first, then from the ascent of their
     norm, whose epochs they do not call.
     """
 
-    waits_for_all = False  # whether late proposals do harm
+    # Whether late proposals do harm, so that every round waits for all blocks
+    waits_for_all = False
     # Averages of classifiers over the last rounds have at least this share of the
     # latest one
     news = 0.25
@@ -68,8 +76,9 @@ class Shared(Ascent):
 
     def __init__(self, problem: Problem, start: Candidate | None, n_blocks: int):
         self.problem = problem
-        self.most = float(n_blocks)
+        # How many times a block counts itself, and the maximum, which is always safe
         self.factor = float(n_blocks)
+        self.most = float(n_blocks)
         if problem.prices_intercept:
             self.unit = problem.intercept_cost
         else:
@@ -84,7 +93,9 @@ class Shared(Ascent):
         self.w = np.zeros(d)
         self.b = 0.0
         self.estimate = math.inf
-        self.square = float(problem.column_squares().sum()) or 1.0  # the mean of x·x
+        # The mean of x·x
+        self.square = float(problem.column_squares().sum()) or 1.0
+        # The centre (w, λ, b)
         if start is None or not start.weights.any():
             self.lam = first_price(problem, problem)
         else:
@@ -94,7 +105,9 @@ class Shared(Ascent):
                 self.lam = UNLIMITED
             else:
                 self.lam = problem.price_and_objective(self.w, self.b)[0]
+        # Averages of w, b and λ over the last rounds
         self.means = self.w, self.b, 0.0
+        # The sums for this centre; proposals change them
         self.place: EpochStart = self._epoch_start()
 
     @property
@@ -110,18 +123,18 @@ class Shared(Ascent):
         return self.cost > 0.0
 
     def work(
-        self, number: int, accepted: dict[int, float], anew: bool, share: float = 1.0
+        self, number: int, accepted: dict[int, float], restart: bool, share: float = 1.0
     ) -> Work:
-        place = self.place
+        """Return what a block is asked at the current sums; see `Work`."""
         return Work(
-            place.u.astype(SENT),
-            place.sums,
-            place.terms,
-            self.factor,
-            number,
-            accepted,
-            anew,
-            share,
+            u=self.place.u.astype(SENT),
+            sums=self.place.sums,
+            terms=self.place.terms,
+            factor=self.factor,
+            number=number,
+            accepted=accepted,
+            restart=restart,
+            share=share,
         )
 
     def absorb(self, proposal: Proposal, share: float = 1.0) -> float:
@@ -138,28 +151,32 @@ class Shared(Ascent):
     def best_step(self, proposal: Proposal, share: float = 1.0) -> float:
         """Return how far to go along a proposal, from 0 to 1.
 
-        The next ones are bolder if this is all the way.
+        The next ones are bolder if this is all the way, otherwise more careful.
         """
-        low = 0.0
-        high = 1.0
-        if self._slope(proposal, 1.0) >= 0.0:
-            low = 1.0
-        else:
-            for _ in range(TRIALS):
-                middle = 0.5 * (low + high)
-                if self._slope(proposal, middle) < 0.0:
-                    low = low
-                    high = middle
-                else:
-                    low = middle
-                    high = high
-        step = 0.5 * (low + high)
-        change = BOLDER if step == 1.0 else MORE_CAREFUL
+        step = 1.0
+        change = BOLDER
+        if self._slope(proposal, 1.0) < 0.0:
+            step = self._top(proposal)
+            change = MORE_CAREFUL
         least = 1.0 if self.proposes_boldly else self.most
         self.factor = min(max(self.factor * change**share, least), self.most)
         return step
 
+    def _top(self, proposal: Proposal) -> float:
+        """Return, by bisection, where the dual value is largest between 0 and 1."""
+        low = 0.0
+        high = 1.0
+        for _ in range(TRIALS):
+            middle = 0.5 * (low + high)
+            # The slope decreases: the maximum is where it is 0.
+            if self._slope(proposal, middle) < 0.0:
+                high = middle
+            else:
+                low = middle
+        return 0.5 * (low + high)
+
     def _slope(self, proposal: Proposal, step: float) -> float:
+        """Return the slope of the dual value along a proposal (see above)."""
         w, lam, b = self._classifier(self._along(self.place, proposal, step))
         return (
             proposal.mass
@@ -169,10 +186,9 @@ class Shared(Ascent):
         )
 
     def _along(self, place: EpochStart, proposal: Proposal, step: float) -> EpochStart:
-        work = Work(place.u, place.sums, place.terms, step, 0, {}, False, 1.0).after(
-            proposal
-        )
-        return place._replace(u=work.u, sums=work.sums)
+        """Return the sums after a step along a proposal."""
+        u, sums = sums_along(place.u, place.sums, place.terms, proposal, step)
+        return place._replace(u=u, sums=sums)
 
     def move(self, seen: Proposal) -> None:
         """Move the centre to the classifier of the current sums.
@@ -184,15 +200,13 @@ class Shared(Ascent):
         self._finish_epoch(self.place, self._answer(self.place))
         self.place = self._epoch_start()
         news = max(self.news, 1.0 / self.count)
-        self.means = tuple(
-            mean + news * (now - mean)
-            for mean, now in zip(self.means, self._now, strict=True)
+        w, b, lam = self.means
+        self.means = (
+            w + news * (self.w - w),
+            b + news * (self.b - b),
+            lam + news * (self._own_lam - lam),
         )
         self.estimate = self._estimated_gap(seen.gap)
-
-    @property
-    def _now(self) -> tuple[np.ndarray, float, float]:
-        return self.w, self.b, self._own_lam
 
     def lose(self, sums: Sums) -> None:
         """Take away what blocks that were lost contributed."""
@@ -206,7 +220,7 @@ class Shared(Ascent):
 
     @abstractmethod
     def _answer(self, place: EpochStart) -> tuple[float, float, float] | None:
-        """Return the classifier that an epoch without rows would find at a place."""
+        """Return what `_finish_epoch` needs besides the sums."""
 
     @abstractmethod
     def _classifier(self, place: EpochStart) -> tuple[np.ndarray, float, float]:
@@ -218,21 +232,20 @@ class Shared(Ascent):
         The average is over the last rounds.
         """
         # Blocks see the margins of their rows while they improve them, and are too
-        # optimistic: one more round.
+        # optimistic: one more round computes the losses.
         radius = self.problem.radius
         l2 = self.problem.l2
-        offers = [self._now, self.means]
+        offers = [(self.w, self.b, self._own_lam), self.means]
         values = self.problem.query(losses_along, SCALES, offers)
-        values += [
-            radius * lam * SCALES + 0.5 * l2 * (euclidean(w) * SCALES) ** 2
-            for w, _, lam in offers
-        ]
+        for k, (w, _, lam) in enumerate(offers):
+            ridge = 0.5 * l2 * (euclidean(w) * SCALES) ** 2
+            values[k] += radius * lam * SCALES + ridge
         best, multiple = np.unravel_index(np.argmin(values), values.shape)
         w, b, _ = offers[best]
         return SCALES[multiple] * w, float(SCALES[multiple] * b)
 
 
-class SharedRound(Shared, L2Ascent):
+class GlobalL2Ascent(GlobalAscent, L2Ascent):
     """q = 2."""
 
     def _answer(self, place: EpochStart) -> tuple[float, float, float]:
@@ -245,7 +258,7 @@ class SharedRound(Shared, L2Ascent):
         return scale * place.u, lam, b
 
 
-class SharedSeparable(Shared, SeparableAscent):
+class GlobalSeparableAscent(GlobalAscent, SeparableAscent):
     """q = 1 and q = ∞: the limits ±h are those of the epoch."""
 
     def _answer(self, place) -> None:
@@ -253,12 +266,11 @@ class SharedSeparable(Shared, SeparableAscent):
 
     def _classifier(self, place):
         terms = place.terms
-        (lam, u0) = place.sums
+        lam, u0 = place.sums
         intercept = terms.intercept
+        limit = terms.limit
         if self.inside:
             limit = terms.limit / terms.ridge
-        else:
-            limit = terms.limit
         if intercept.has_cost:
             weight = self._weights(u0, intercept.damping, limit)
         else:
@@ -270,11 +282,11 @@ class SharedSeparable(Shared, SeparableAscent):
         )
 
 
-class SharedSparse(SharedSeparable, L1Ascent):
+class GlobalL1Ascent(GlobalSeparableAscent, L1Ascent):
     """q = 1."""
 
 
-class SharedBox(SharedSeparable, LInfAscent):
+class GlobalLInfAscent(GlobalSeparableAscent, LInfAscent):
     """q = ∞. Iterates may circle the optimum, so averages are offered in turn."""
 
     news = MIN_NEWS
@@ -289,18 +301,18 @@ class SharedBox(SharedSeparable, LInfAscent):
         return super().classifier()
 
 
-SHARED: dict[type[Norm], type[Shared]] = {
-    L1: SharedSparse,
-    L2: SharedRound,
-    LInf: SharedBox,
+GLOBAL_ASCENTS: dict[type[Norm], type[GlobalAscent]] = {
+    L1: GlobalL1Ascent,
+    L2: GlobalL2Ascent,
+    LInf: GlobalLInfAscent,
 }
 
 
 def global_ascent_for(
     problem: Problem, start: Candidate | None, n_blocks: int
-) -> Shared:
-    """Return the ascent for the norm; with one feature all norms are equal."""
-    single = problem.n_features + problem.prices_intercept == 1
-    return (SharedRound if single else SHARED[type(problem.norm)])(
-        problem, start, n_blocks
-    )
+) -> GlobalAscent:
+    """Return the ascent for the norm of a problem."""
+    # With one weight all norms are equal.
+    if problem.n_features + problem.prices_intercept == 1:
+        return GlobalL2Ascent(problem, start, n_blocks)
+    return GLOBAL_ASCENTS[type(problem.norm)](problem, start, n_blocks)
