@@ -1,7 +1,7 @@
 """The smallest radius at which w = 0 is optimal: the natural scale of a radius."""
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from drsvm.solvers.reformulation.shifted_columns import without_far_columns
 from drsvm.solvers.selection import choose
 from drsvm.utils.clock import TimeLimit
 
+# Limit on the radii that are tried; Newton's method needs a few, bisection some dozens
 MAX_SOLVES = 60
 # With features that cannot shift: the relative accuracy, and the largest ratio of a
 # guess to the radius before
@@ -28,6 +29,43 @@ ENCLOSED = 1e-4
 MAX_GROWTH = 10.0
 # In units of typical rows, a smaller radius is 0.
 SMALLEST = 1e-12
+# Objectives are accurate to this, at best.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Solves:
+    """How rough problems are solved on the way: the limits for all of them together."""
+
+    time: TimeLimit
+    n_threads: int | None
+
+    def at(self, problem: Problem, radius: float) -> Result:
+        """Return an accurate solution at a radius.
+
+        Raises
+        ------
+        TimeIsUp
+            With this radius, if the time limit was reached.
+        """
+        problem = problem.replace(radius=radius)
+        solver = choose(problem)
+        tol = 1e-9 if solver == "interior-point" else 1e-6
+        result = solve(
+            problem, solver, tol=tol, max_time=self.time, n_threads=self.n_threads
+        )
+        _raise_if_ended(result)
+        if result.status is Status.TIME_LIMIT:
+            raise TimeIsUp(radius)
+        return result
+
+
+class TimeIsUp(Exception):
+    """The time limit was reached at a radius."""
+
+    def __init__(self, radius: float):
+        super().__init__(radius)
+        self.radius = radius
 
 
 def radius_max(
@@ -84,6 +122,7 @@ def radius_max(
     """
     check_problem(problem, "radius_max")
     time = TimeLimit.of(max_time)
+    # Half of every label is flipped: w = 0 is optimal at every radius.
     if np.all(problem.flip_cost == 0):
         return 0.0
     problem = without_far_columns(problem).problem
@@ -96,25 +135,16 @@ def radius_max(
     if len(trusted) == 0:
         problem = problem.replace(l2=0.0)
     unit = typical_row_cost(problem)
-
-    def solved(problem: Problem, radius: float) -> Result:
-        problem = problem.replace(radius=radius)
-        solver = choose(problem)
-        tol = 1e-9 if solver == "interior-point" else 1e-6
-        result = solve(problem, solver, tol=tol, max_time=time, n_threads=n_threads)
-        _raise_if_ended(result)
-        if result.status is Status.TIME_LIMIT:
-            raise _TimeIsUp(radius)
-        return result
-
+    solves = Solves(time, n_threads)
     try:
-        if len(trusted):
-            free = problem.on_features(trusted)
-            free = free.replace(fit_intercept=_has_free_intercept(problem))
-            return _enclose(problem, free, unit, solved)
-        return _climb(problem, unit, solved)
-    except _TimeIsUp as reached:
-        return reached.args[0]
+        if len(trusted) == 0:
+            return _climb(problem, unit, solves)
+        # What is left without features and intercept that have a cost
+        free = problem.on_features(trusted)
+        free = free.replace(fit_intercept=_has_free_intercept(problem))
+        return _enclose(problem, free, unit, solves)
+    except TimeIsUp as reached:
+        return reached.radius
 
 
 def is_useful(
@@ -124,7 +154,10 @@ def is_useful(
     max_time: float | TimeLimit | None = None,
     n_threads: int | None = None,
 ) -> bool:
-    """Return whether a rough solution proves that w = 0 is not optimal at a radius."""
+    """Return whether a rough solution proves that w = 0 is not optimal at a radius.
+
+    Parameters are those of `radius_max`.
+    """
     problem = problem.replace(radius=radius)
     result = solve(problem, tol=1e-4, max_time=max_time, n_threads=n_threads)
     _raise_if_ended(result)
@@ -134,7 +167,9 @@ def is_useful(
 def _decisive_gradient(problem: Problem) -> float | None:
     """Return the norm of the gradient at 0, or None if it does not decide.
 
-    It decides if nothing is free and no flip pays on the way to w = 0.
+    It decides if no weight is free of cost and no flip pays in the direction of
+    steepest descent: from 0, the objective changes by at least ε‖w‖ − gradient·w in
+    every direction, and by exactly that in this one.
     """
     if problem.trusted_features.any() or _has_free_intercept(problem):
         return None
@@ -143,6 +178,7 @@ def _decisive_gradient(problem: Problem) -> float | None:
     if np.min(problem.flip_cost) == math.inf:
         # No flip ever pays.
         return size
+    # Whether a flip pays in the direction of steepest descent, in the user's units
     worst = problem.norm.dual.worst_direction(gradient)
     direction = costs * np.where(gradient == 0, 0.0, worst)
     n_weights = len(direction) - problem.prices_intercept
@@ -173,22 +209,29 @@ def _has_free_intercept(problem: Problem) -> bool:
     return problem.fit_intercept and not problem.prices_intercept
 
 
-def _enclose(
-    problem: Problem, trusted: Problem, unit: float, solved: Callable[..., Result]
-) -> float:
+def _enclose(problem: Problem, trusted: Problem, unit: float, solves: Solves) -> float:
     """Return the smallest radius at which the features that can shift are useless.
 
-    It is approached along tangents, then by bisection.
+    It is approached along tangents of the difference of both optima, then by bisection.
+
+    Parameters
+    ----------
+    problem, trusted : Problem
+        The problem, and the same with the trusted features alone.
+    unit : float
+        Typical norm of a row.
+    solves : Solves
     """
+    # Radii at which these features are known to be useful and useless
     useful = 0.0
     useless = math.inf
     radius = 0.1 * unit
     bisect = False
     for _ in range(MAX_SOLVES):
-        result = solved(problem, radius)
-        best = solved(trusted, radius)
+        result = solves.at(problem, radius)
+        best = solves.at(trusted, radius)
         missing = best.objective - result.objective
-        if missing > max(2.0 * (result.gap + best.gap), 1e-9):
+        if missing > max(2.0 * (result.gap + best.gap), ROUNDING):
             useful = radius
             bend = result.radius_price - best.radius_price
             guess = radius + missing / max(bend, 1e-300)
@@ -211,7 +254,7 @@ def _enclose(
     return useless
 
 
-def _climb(problem: Problem, unit: float, solved: Callable[..., Result]) -> float:
+def _climb(problem: Problem, unit: float, solves: Solves) -> float:
     """Return the smallest radius at which a constant classifier is optimal.
 
     Newton's method approaches it from below.
@@ -226,7 +269,7 @@ def _climb(problem: Problem, unit: float, solved: Callable[..., Result]) -> floa
     radius = radius or 1e-2 * unit
     climbing = False
     for _ in range(MAX_SOLVES):
-        result = solved(problem, radius)
+        result = solves.at(problem, radius)
         step = _distance(lines, radius, result)
         if step is not None:
             radius = radius + step
@@ -234,14 +277,11 @@ def _climb(problem: Problem, unit: float, solved: Callable[..., Result]) -> floa
         elif climbing:
             return radius
         else:
+            # The first radius was too large.
             radius *= 0.1
             if radius <= SMALLEST * unit:
                 return 0.0
     return radius
-
-
-class _TimeIsUp(Exception):
-    """At the radius that is its argument."""
 
 
 def _raise_if_ended(result: Result) -> None:
@@ -258,8 +298,9 @@ def _distance(lines: np.ndarray, radius: float, result: Result) -> float | None:
     None if w = 0 is optimal.
     """
     heights, slopes = lines
+    # How far the optimum, which is concave in the radius, is below each line
     missing = heights + slopes * radius - result.objective
-    if missing.min() <= max(2.0 * result.gap, 1e-9):
+    if missing.min() <= max(2.0 * result.gap, ROUNDING):
         return None
     # Only lines that are less steep than f can be reached; a tangent never leads beyond
     # the answer.
