@@ -216,7 +216,10 @@ class Training:
         return prepare(self.held, standardise=self.standardise)
 
     def trained(self, kernel: KernelChoice) -> Trained:
-        """Train on all rows, which may take half of the time, and then for the test."""
+        """Train on all rows, which may take half of the time, and then for the test.
+
+        The kernel is chosen first, if that is wanted.
+        """
         choice = None
         # The rows of the test must not choose the kernel that they judge.
         if kernel.kernel == "auto":
@@ -253,9 +256,7 @@ class Training:
         given: Settings = {"cv": folds, "calibration": "sigmoid"}
         for name, value in self.settings.items():
             # Flip costs by class are given by row (see `_given_by_row`).
-            is_by_class = name == "flip_cost" and isinstance(value, dict)
-            # None is a default, but not of the class weights.
-            if is_by_class or (value is None and name != "class_weight"):
+            if name == "flip_cost" and isinstance(value, dict):
                 continue
             given[SEVERAL.get(name, name)] = value
         searching = self.screen.progress(f"{len(self.selection.y):,} rows")

@@ -10,7 +10,7 @@ from drsvm.audit.label_issues import (
     robust_classifier,
 )
 from drsvm.audit.label_scores import LabelIssues
-from drsvm.cli.options import Columns
+from drsvm.cli.options import Columns, free_name
 from drsvm.cli.screen import Screen
 from drsvm.cli.settings import KernelChoice, Settings
 from drsvm.cli.training_rows import TrainTestRows, about_clipped, prepare
@@ -36,13 +36,12 @@ def judged(
     prepared = prepare(parts, standardise=standardise)
     screen.note(*about_clipped(prepared, parts))
     kind, settings = kernel.kind_and_settings(settings)
-    given = {name: value for name, value in settings.items() if value is not None}
     if kernel.kernel != "linear":
-        given["kind"] = kind
+        settings["kind"] = kind
     # The robust classifier scales sparse rows itself.
     scaled_there = parts.data.schema.kind == "sparse" and standardise
     steps = preparation(parts.data.schema, standardise and not scaled_there)
-    robust = robust_classifier(prepared.X, standardise=scaled_there, **given)
+    robust = robust_classifier(prepared.X, standardise=scaled_there, **settings)
     judging = screen.whole("judging the labels")
     with judging as report_progress, screen.warnings_as_notes():
         issues = find_label_issues(
@@ -63,5 +62,5 @@ def columns_of(parts: TrainTestRows, issues: LabelIssues) -> Columns:
     columns = dict(parts.ids)
     found = {"row": parts.row_numbers, "rank": rank, **issues.to_dict()}
     for name, values in found.items():
-        columns[f"drsvm_{name}" if name in parts.ids else name] = values
+        columns[free_name(name, parts.ids)] = values
     return columns

@@ -22,6 +22,13 @@ def option_of(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
+def free_name(name: str, taken: Columns) -> str:
+    """Return the name of a new column, with a prefix if the name is taken."""
+    if name in taken:
+        return f"drsvm_{name}"
+    return name
+
+
 def typed(option: str, value: str) -> str:
     """Return an option with its value, as a user types them."""
     return f"{option_of(option)} {value}"

@@ -10,7 +10,7 @@ from drsvm.audit.performance import scores
 from drsvm.audit.precision import are_noise
 from drsvm.cli.class_labels import labels_for, unknown_label
 from drsvm.cli.fit_summary import NOISE
-from drsvm.cli.options import Columns
+from drsvm.cli.options import Columns, free_name
 from drsvm.cli.screen import Payload
 from drsvm.cli.training_rows import names_of_features, rows_of
 from drsvm.defaults.one_vs_rest import predictions
@@ -144,9 +144,9 @@ class Predictions:
             new["label"] = self._labels_of_all_rows()
         # The ids and the columns of --keep
         kept = self.data.kept
-        columns = {_free_name("row", kept): self.data.rows + 1, **kept}
+        columns = {free_name("row", kept): self.data.rows + 1, **kept}
         for name, values in new.items():
-            columns[_free_name(name, kept)] = values
+            columns[free_name(name, kept)] = values
         return columns
 
     def _labels_of_all_rows(self) -> np.ndarray:
@@ -232,10 +232,6 @@ class Predictions:
             "predicted": dict(zip(labels.tolist(), counts.tolist(), strict=True)),
             "scores": found,
         }
-
-
-def _free_name(name: str, taken: Columns) -> str:
-    return f"drsvm_{name}" if name in taken else name
 
 
 def sorted_by(columns: Columns, by: str | None) -> Columns:

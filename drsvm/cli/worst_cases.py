@@ -90,7 +90,28 @@ def risks(
     confidence: float,
     costs: dict[object, float] | None,
 ) -> Columns:
-    """Return risks, error rates and costs by radius, of all models and by class."""
+    """Return worst cases by radius, as columns of a table.
+
+    Columns are `risk`, `error` and `cost`, one for each model if there are others, and
+    `population` and `population_cost`, which bound the last two for all rows like
+    these. With several classes, there is also one for each class against the rest.
+
+    Parameters
+    ----------
+    models : dict of Pipeline
+        The audited model, "drsvm", and those that it is compared with.
+    X, y : table or matrix and array of shape (n,)
+        The rows and their labels.
+    adversary : dict
+        Radii, flip cost and norm.
+    limit, confidence, costs
+        As in `worst_case_risk`. Without costs, there are no columns of them.
+
+    Returns
+    -------
+    dict of arrays
+        Values by radius.
+    """
     errors = {"loss": "zero-one", "limit": limit}
     # Parameters of `worst_case_risk` by the name of the column
     asked: dict[str, Settings] = {}
@@ -128,6 +149,7 @@ def _of_class(word: str, label: object) -> str:
 
 def parameters_of_curves(adversary: Settings, asked: Settings) -> Settings:
     """Return what is drawn: worst cases up to the largest radius."""
+    # Curves look smooth with this many points.
     radii = np.linspace(0.0, max(adversary["radius"]), 61)
     shown = {**adversary, "radii": radii, "radius": None}
     # The hinge risk has neither costs nor a limit for each row.

@@ -113,9 +113,9 @@ def analyse(model, given: Given, *, positive) -> Analysis:
     watch = Stopwatch()
     with report_stage("fitting"):
         material = fit_and_collect(model, given)
-        index, second = _shown_decision(material, positive)
+        index, fitted_for = _shown_decision(material, positive)
         if positive is None:
-            positive = second
+            positive = fitted_for
     with report_stage("fitting other classifiers"):
         name = type(material.classifier).__name__
         models = {name: material.classifier, **_rivals(material)}
@@ -126,6 +126,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
         if not _time_left(material, watch).over:
             others = _others(material)
     with report_stage("checking the labels") as report_progress:
+        # At most a third of the time left: other radii take most of it.
         time = _time_left(material, watch).share(3)
         issues = _label_issues(material, report_progress, time)
     with report_stage("trying other radii") as report_progress:
@@ -133,7 +134,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
         if not material.has_kernel:
             path = _path(material, report_progress, _time_left(material, watch))
     with report_stage("finding the worst case"):
-        weights = material.row_weights(second)
+        weights = material.row_weights(fitted_for)
         return Analysis(
             material=material,
             index=index,

@@ -51,6 +51,17 @@ def test_the_worst_rows_are_those_with_wrong_labels(answer_of, mislabelled):
     assert (answer["rows"], answer["features"]) == (120, 3)
 
 
+def test_equal_weights_of_rows_and_of_classes(answer_of, tmp_path):
+    X, y = rows(200)
+    keep = (y == 0) | (np.arange(len(y)) % 8 == 1)
+    table = write_csv(tmp_path / "pets.csv", X[keep], PETS[y[keep]])
+    scores = set()
+    for weight in ("none", "auto", "balanced"):
+        answer = answer_of("labels", table, "--class-weight", weight)
+        scores.add(tuple(answer["worst"]["label_score"]))
+    assert len(scores) == 3
+
+
 def test_the_text_says_what_is_not_proven(drsvm_command, mislabelled):
     code, out, _ = drsvm_command(
         "labels", mislabelled, "--drop", "id,remark", "--top", 3
