@@ -68,19 +68,19 @@ class Rates:
             self.bins + other.bins,
         )
 
-    def tolerating(self, share: float) -> tuple[float, float]:
-        """Return the primal and dual rates of most samples.
+    def tolerating(self, weight: float) -> tuple[float, float]:
+        """Return the rates of most samples, for slacks and for multipliers.
 
-        A rate is 1 / the longest step. At most the given weight is that of samples with
-        larger rates, which are left behind.
+        A rate is 1 / the longest step. Samples with larger rates than these have at
+        most the given weight together: they are left behind.
         """
         # Compiled code calls the rule with arrays, Python with numbers and lists, which
         # are much faster to read one by one.
         primal, dual = self.smallest_change.tolist()
         primal_bins, dual_bins = self.bins.tolist()
         return (
-            tolerating(primal, primal_bins, share),
-            tolerating(dual, dual_bins, share),
+            tolerating(primal, primal_bins, weight),
+            tolerating(dual, dual_bins, weight),
         )
 
 
@@ -121,8 +121,6 @@ class Engine(ABC):
     samples. A run begins with `center` and `curvature`; certificates fetch
     `multipliers`.
 
-    `curvature` and `dual_sums` return Σ multiplier · slack after the move, 0 if no
-    steps are given, and what they are for.
 
     References
     ----------
@@ -136,7 +134,6 @@ class Engine(ABC):
     # central path
     weight: float
     small: bool  # whether passes over the rows are cheap
-
     # The rows, if there are so few that the Newton system is solved with a matrix of
     # their size; None if the matrix has the size of the features
     wide: WideRows | None = None
@@ -151,7 +148,10 @@ class Engine(ABC):
 
     @abstractmethod
     def center(self, point: np.ndarray, lam: float, mu: float) -> None:
-        """Put every sample on the central path of μ at (w, b) = point and λ = lam."""
+        """Put every sample on the central path of μ at (w, b) = point and λ = lam.
+
+        There, Σ multiplier · slack is `weight` · μ.
+        """
 
     @abstractmethod
     def total_slack(self) -> float:
@@ -162,7 +162,20 @@ class Engine(ABC):
 
     @abstractmethod
     def curvature(self, steps: Steps | None = None) -> tuple[float, Curvature]:
-        """Take steps, if any, and return the samples' part of the Newton equations."""
+        """Take steps, if any, and form the samples' part of the Newton equations.
+
+        Parameters
+        ----------
+        steps : Steps, optional
+            How far to go along the direction of the last `longest_steps`.
+
+        Returns
+        -------
+        products : float
+            Σ multiplier · slack after the move; 0 without steps.
+        samples : Curvature
+            The samples' part of the equations at the new point.
+        """
 
     def factorised(
         self, samples: Curvature, cone: Scaling, ridge: np.ndarray
@@ -177,19 +190,39 @@ class Engine(ABC):
     def predict(
         self, direction: np.ndarray, lam_change: float
     ) -> tuple[Rates, Prediction]:
-        """Evaluate the predictor's direction (dw, db) and dλ."""
+        """Evaluate the predictor's direction.
+
+        Parameters
+        ----------
+        direction : array of shape (n_linear,)
+            (dw, db), without db if there is no intercept.
+        lam_change : float
+            dλ.
+
+        Returns
+        -------
+        rates : Rates
+            How far the samples can go along it.
+        prediction : Prediction
+            What a step would do, and the samples' part of the corrector's system.
+        """
 
     @abstractmethod
     def longest_steps(
         self, direction: np.ndarray, lam_change: float, target: float
     ) -> Rates:
-        """Set the corrected direction, and return how far it can go."""
+        """Set the corrected direction, and return how far the samples can go along it.
+
+        The arguments are those of `predict`, and the target of the complementarity
+        products, in units of the weights.
+        """
 
     @abstractmethod
     def dual_sums(self, steps: Steps | None = None) -> tuple[float, DualSums]:
-        """Take steps, if any, and return the sums of the multipliers.
+        """Take steps, if any, and return Σ multiplier · slack and sums of multipliers.
 
-        There is one sum for each of the two sides that an intercept balances.
+        The first number is 0 without steps. Sums of α and β are separate for the two
+        sides that an intercept balances (`DualSums`).
         """
 
     @abstractmethod

@@ -64,10 +64,14 @@ InThreads = Callable[[Callable[[int], None]], list[None]]
 
 
 class Matrices:
-    """What the shares of the rows need to form a Gram matrix.
+    """How the shares of the rows form a Gram matrix together.
 
-    All memory is allocated once. This class forms none: the wide system needs the
-    curvatures of the rows only.
+    For every share k, a pass calls `begin` and then, for each range of its rows,
+    `filled`, which names the arrays to fill, and `add`. After the pass, `result`
+    returns the matrix. All memory is allocated once.
+
+    This class forms no matrix: a system of the size of the rows needs their curvatures
+    only.
     """
 
     def __init__(self, curvatures: Matrix):

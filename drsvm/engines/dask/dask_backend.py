@@ -5,6 +5,7 @@ classes, into blocks.
 """
 
 import math
+from collections.abc import Callable, Iterable
 
 import dask.array as da
 import numpy as np
@@ -12,7 +13,12 @@ from dask.base import compute
 from dask.delayed import delayed
 from scipy import sparse
 
-from drsvm.engines.dask.dask_blocks import delayed_blocks, lengths_of, mapped_blocks
+from drsvm.engines.dask.dask_blocks import (
+    Block,
+    delayed_blocks,
+    lengths_of,
+    mapped_blocks,
+)
 from drsvm.engines.sharded.sharded_rows import RemoteCounts
 from drsvm.problem.backends import Backend
 from drsvm.utils.annotations import Matrix
@@ -89,7 +95,7 @@ class DaskBackend(Backend):
 
         columns = _with_weights(y, weights)
         if isinstance(y, list | tuple):
-            return [delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)]
+            return _of_blocks(of_block, columns)
         return y.map_blocks(of_block, *columns[1:], dtype=values.dtype)
 
     def masses_of_classes(self, y, classes, weights=None):
@@ -99,8 +105,8 @@ class DaskBackend(Backend):
 
         names = ("y", "sample_weight")
         columns = map(delayed_blocks, _with_weights(y, weights), names)
-        masses = [delayed(of_block)(*blocks) for blocks in zip(*columns, strict=True)]
-        return np.asarray(np.sum(compute(*masses), axis=0, dtype=np.float64))
+        masses = compute(*_of_blocks(of_block, columns))
+        return np.asarray(np.sum(masses, axis=0, dtype=np.float64))
 
     def like(self, X, values):
         return np.asarray(values)
@@ -155,6 +161,14 @@ class DaskBackend(Backend):
             chunks=(values.chunks[0], (n_columns,)),
             new_axis=new_axis,
         )
+
+
+def _of_blocks(
+    function: Callable[..., Matrix], columns: Iterable[list[Block]]
+) -> list[Block]:
+    """Return delayed values of a function of a block of each column."""
+    function = delayed(function)
+    return [function(*blocks) for blocks in zip(*columns, strict=True)]
 
 
 def _with_weights(y: Matrix, weights: Matrix | None) -> list[Matrix]:

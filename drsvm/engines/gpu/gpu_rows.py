@@ -314,8 +314,8 @@ class SparseGpuRows(GpuRows):
         _, rows, _ = self.columns
         _, _, starts = self.entries
         # The same matrix, with the number of each entry as its value, becomes one by
-        # columns: so the conversion sorts the numbers. CuPy has sparse matrices of
-        # floats only, which are exact up to 2⁵³.
+        # columns: so the conversion sorts the numbers. CuPy has no sparse matrices of
+        # integers; floats are exact up to 2⁵³.
         numbers = cupy().arange(float(self.stored))
         numbered = type(self.X)((numbers, self.X.indices, self.X.indptr), self.shape)
         return (numbered.tocsc().data - starts[rows]).astype(np.int32)

@@ -70,6 +70,13 @@ class Chunk(NamedTuple):
             return slice(None)
         return np.flatnonzero(self.weights)
 
+    @property
+    def used_weights(self) -> np.ndarray:
+        """The given weights of these rows, 1 by default."""
+        if self.weights is None:
+            return np.ones(len(self.labels))
+        return self.weights[self.used]
+
     def shard(self, units: "Units") -> Shard:
         """Return the shard of the rows that do not have weight 0."""
         used = self.used
@@ -78,14 +85,11 @@ class Chunk(NamedTuple):
         if not isinstance(used, slice):
             X = X[used]
         signs = np.where(self.labels[used] == units.positive, 1.0, -1.0)
-        if self.weights is None:
-            weights = np.ones(len(self.labels))
-        else:
-            weights = self.weights[used] / units.largest_weight
+        weights = self.used_weights / units.largest_weight / units.total
         costs = self.costs
         if costs is not None:
             costs = costs[used]
-        return Shard(self.number, X, signs, weights / units.total, costs)
+        return Shard(self.number, X, signs, weights, costs)
 
 
 class Units(NamedTuple):
@@ -122,10 +126,7 @@ class Survey:
         stored = X.size  # of a sparse matrix, this is the number of stored entries
         used = chunk.used
         labels = chunk.labels[used]
-        if chunk.weights is None:
-            weights = np.ones(len(labels))
-        else:
-            weights = chunk.weights[used]
+        weights = chunk.used_weights
         largest = float(weights.max(initial=0.0))
         classes, codes = distinct_labels(labels, return_inverse=True)
         masses = np.bincount(

@@ -37,7 +37,7 @@ Group = tuple[int, ...]
 class Coordinator(ABC):
     """Sends messages to all shards of the rows, and adds their replies.
 
-    Every call of `ask` is one round.
+    Every call of `ask` or `send` is one round.
     """
 
     def __init__(self):

@@ -3,7 +3,7 @@
 import math
 import pickle
 import uuid
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -82,7 +82,8 @@ class ShardedRows(Rows):
     ):
         self.coordinator = coordinator
         self.survey = survey
-        self.known = {}  # values of queries (`_ask_once`), for all views of the rows
+        # Replies to queries that are sent once (`_ask_once`), for all views of the rows
+        self.replies = {}
         self.dtype = survey.dtype
         self.stored = survey.stored
         self.is_sparse = survey.is_sparse
@@ -146,9 +147,9 @@ class ShardedRows(Rows):
         own_costs = np.ndim(given.flip_cost) > 0
         # As bytes, since arrays among the arguments could not be a key
         key = pickle.dumps((query, self.view.name, given.norm.p, own_costs, arguments))
-        if key not in self.known:
-            self.known[key] = self._ask(given, query, *arguments)
-        return self.known[key]
+        if key not in self.replies:
+            self.replies[key] = self._ask(given, query, *arguments)
+        return self.replies[key]
 
     def engine(self, problem, n_threads):
         n_linear = problem.n_features + problem.fit_intercept
@@ -174,7 +175,7 @@ class ShardedRows(Rows):
     def seen(self, view: View) -> "ShardedRows":
         """Return the same rows with other features."""
         other = type(self)(self.coordinator, self.survey, view)
-        other.known = self.known
+        other.replies = self.replies
         return other
 
     def with_flip_costs(self, flip_cost, n_given, kept):
@@ -216,12 +217,9 @@ class ShardedRows(Rows):
         one in part (`problem/risk.py` has the same for rows in memory). What turning
         the first rows costs is a sum of mass · cost, so `crossing` finds the last one.
         """
-
+        ask = partial(self._ask, given, queries.costs_of_errors, w, b, size)
         # Several radii begin with the same histogram, and may share more.
-        @cache
-        def histograms(path, bins):
-            return self._ask(given, queries.costs_of_errors, w, b, size, path, bins)
-
+        histograms = cache(ask)
         # A cost is a margin divided by the norm of the weights, or a flip cost.
         unit = min(typical_flip_cost(given.flip_cost), 1e300)
         if size > 0:
@@ -248,12 +246,10 @@ class ShardedRows(Rows):
         of the breakpoint. So the optimal λ is the largest breakpoint at which the mass
         of those from there up exceeds the radius, or `size` if there is none.
         """
-
+        ask = partial(self._ask, given, queries.breakpoints, w, b, size)
         # Several radii begin with the same histogram, and may share more.
-        @cache
-        def histograms(path, bins):
-            return self._ask(given, queries.breakpoints, w, b, size, path, bins)
-
+        histograms = cache(ask)
+        # Breakpoints are about 1 / κ, if not smaller than ‖w‖_q.
         unit = max(size, 1.0 / typical_flip_cost(given.flip_cost), 1e-300)
         bins = Bins(size, math.inf, unit, descending=True)
         whole, loss = histograms((), bins)
