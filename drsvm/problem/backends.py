@@ -1,6 +1,8 @@
 """Where rows may be other than in this process's memory.
 
-`drsvm.engines` registers the places.
+`drsvm.engines` registers the places: an engine's name and a `Backend` for each library
+whose arrays it takes. Estimators, problems and predictions then ask for the backend of
+X, and do what they do elsewhere if there is none.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +23,15 @@ class Backend(ABC):
     def data(self, X: Matrix, y: Labels, sample_weight, flip_cost) -> dict[str, Any]:
         """Return the checked attributes of a problem that depend on its data.
 
-        They are those of `Rows.data` and `Rows.with_flip_costs`.
+        Parameters
+        ----------
+        X, y, sample_weight, flip_cost
+            As for `Problem`.
+
+        Returns
+        -------
+        dict
+            The attributes that `Rows.data` and `Rows.with_flip_costs` return.
         """
 
     def kernel_rows(self, points: Matrix, function: Any) -> Any:
@@ -54,9 +64,22 @@ class Backend(ABC):
         function: Callable[..., Matrix],
         parameters: tuple[Vector, ...],
     ) -> Matrix:
-        """Return a function of blocks of rows and arrays of parameters.
+        """Return a function of the rows, computed block by block where they are.
 
-        It keeps the number of columns.
+        Parameters
+        ----------
+        X : matrix
+            The rows.
+        function : callable
+            It is called with a block of rows and arrays of the same library, and keeps
+            the number of columns.
+        parameters : tuple of arrays
+            These arrays, of numpy.
+
+        Returns
+        -------
+        matrix
+            The values for all rows.
         """
 
     @abstractmethod
@@ -67,7 +90,22 @@ class Backend(ABC):
     def by_class(
         self, y: Labels, classes: Vector, values: Vector, weights=None
     ) -> Labels:
-        """Return the value of its class for every row, times its weight, if given."""
+        """Return a value for every row, by its class.
+
+        Parameters
+        ----------
+        y : labels of n rows
+            Their classes.
+        classes, values : arrays of shape (n_classes,)
+            The classes, and a value for each of them.
+        weights : array of shape (n,), optional
+            What the values are multiplied by.
+
+        Returns
+        -------
+        array of shape (n,)
+            The values, where y is.
+        """
 
     @abstractmethod
     def masses_of_classes(self, y: Labels, classes: Vector, weights=None) -> Vector:
@@ -87,6 +125,24 @@ class Backend(ABC):
 
         This is its given weight. In the problem, the rows of every class have this
         weight times a factor.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem of one of the classes.
+        y, classes
+            The labels of all rows, and the classes.
+        positive : array of shape (n,)
+            Which rows are positive in the problem.
+        factors : array of shape (n_classes,)
+            The factors.
+        sample_weight : array of shape (n,)
+            The given weights.
+
+        Returns
+        -------
+        array
+            The counts, in the form in which `gradient_variances` takes them.
         """
 
     @abstractmethod
@@ -111,13 +167,39 @@ class Backend(ABC):
     ) -> Matrix:
         """Return a function of decision values, computed in numpy.
 
-        Its values have `n_columns` columns.
+        Parameters
+        ----------
+        function : callable
+            It is called with a block of values and the parameters.
+        values : array
+            Decision values, where the backend has them.
+        parameters : array of numpy
+            The second argument.
+        n_columns : int
+            The number of columns that it returns.
+
+        Returns
+        -------
+        array of shape (n, n_columns)
+            The values, where the decision values are.
         """
 
     def by_block(self, X, function, shape: tuple[int, ...]) -> Any:
         """Return what a function returns for every block of rows.
 
-        It has this shape for each of them.
+        Parameters
+        ----------
+        X : matrix
+            The rows.
+        function : callable
+            It is called with a block of rows.
+        shape : tuple of int
+            The shape of what it returns for each row.
+
+        Returns
+        -------
+        array of shape (n, *shape)
+            The values, where the rows are.
         """
         raise TypeError(f"There are no blocks of rows of type {type(X).__name__}.")
 
@@ -135,32 +217,50 @@ CUDA = 2
 def register(libraries: Iterable[str], engine: str, module: str, backend: str) -> None:
     """Let a backend take X whose type comes from one of some libraries.
 
-    It is imported on first use. `engine` is its name among the estimators' parameters.
+    Parameters
+    ----------
+    libraries : iterable of str
+        The names of the libraries, as imported.
+    engine : str
+        The name among the estimators' parameters.
+    module, backend : str
+        The module and the class of the backend, which is imported on first use.
     """
     for library in libraries:
         _places[library] = (engine, module, backend)
 
 
 class ForGpu:
-    """Rows in main memory that are copied to the GPU if there is room."""
+    """Rows in main memory that are copied to the GPU if there is room.
+
+    They are marked as such: the library of their type is not one of a GPU.
+    """
 
     def __init__(self, X: Matrix):
+        # Importing drsvm imports this module, and must not import numpy.
         import numpy as np
 
+        # A data frame, which has the names of the features, and its values
         self.original = X
-        self.X = X if hasattr(X, "tocsr") else np.asarray(X)
+        self.X = X
+        if not hasattr(X, "tocsr"):
+            self.X = np.asarray(X)
         self.shape = self.X.shape
 
 
 def _place_of(X: Matrix) -> tuple[str, str, str] | None:
-    """Return where X is, by the library that its type comes from.
+    """Return where X is: the engine, the module and the class of its backend.
 
-    Of a list, the type of the first entry counts, which may be a future of Dask.
+    None if it is in this process's memory. It goes by the library that the type of X
+    comes from; of a list, the type of the first entry counts, which may be a future of
+    Dask.
     """
     if isinstance(X, list | tuple) and len(X) > 0:
-        library = type(X[0]).__module__.partition(".")[0]
-        return _places.get(library) if library in ("dask", "distributed") else None
-    library = type(X).__module__.partition(".")[0]
+        library = _library_of(X[0])
+        if library in ("dask", "distributed"):
+            return _places.get(library)
+        return None
+    library = _library_of(X)
     if library == "numpy":
         return None
     # CuPy takes arrays of any library on a CUDA device over without a copy.
@@ -171,10 +271,18 @@ def _place_of(X: Matrix) -> tuple[str, str, str] | None:
     return _places.get(library)
 
 
+def _library_of(value: object) -> str:
+    """Return the name of the library that the type of a value comes from."""
+    return type(value).__module__.partition(".")[0]
+
+
 def engine_of(X: Matrix) -> str:
     """Return the engine that works where X is: "cpu" for this process's memory."""
     place = _place_of(X)
-    return "cpu" if place is None else place[0]
+    if place is None:
+        return "cpu"
+    engine, _, _ = place
+    return engine
 
 
 def backend_of(X: Matrix) -> Backend | None:

@@ -24,7 +24,7 @@ class KernelClassifier(NamedTuple):
     scales: np.ndarray | None
 
     def scaled(self, X: Matrix) -> Matrix:
-        """Return rows with the features that the kernel takes."""
+        """Return rows with the features that the kernel takes: scaled, as float64."""
         X = X.astype(np.float64, copy=False)
         if self.scales is None:
             return X
@@ -36,7 +36,10 @@ class KernelClassifier(NamedTuple):
         return rows.at(self.scaled(X), self.coef.T) + self.intercept
 
     def decisions(self, X: Matrix) -> np.ndarray:
-        """Return decision values as classifiers do, of shape (n,) for one function."""
+        """Return decision values in the shape in which classifiers return them.
+
+        This is (n,) for one function, otherwise (n, number of classes).
+        """
         values = self.at(X)
         if len(self.coef) == 1:
             return values.ravel()

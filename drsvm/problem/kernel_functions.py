@@ -34,18 +34,22 @@ def squared_norms(X: Matrix) -> Vector:
 
 def dense(X: Matrix) -> np.ndarray:
     """Return rows as an array."""
-    return X.toarray() if sparse.issparse(X) else X
+    if sparse.issparse(X):
+        return X.toarray()
+    return X
 
 
 def _far(t) -> np.ndarray:
     """Return √(1 − k² (1 + 2t)) for k = exp(−t).
 
-    This is the part of φ(x′) that is orthogonal to φ(x) and its derivatives.
+    With t = γ ‖x − x′‖² it is the length of the part of φ(x′) that is orthogonal to
+    φ(x) and its derivatives.
     """
     return np.sqrt(-np.expm1(np.log1p(2.0 * t) - 2.0 * t))
 
 
 def _ones(X: Matrix) -> Vector:
+    """Return a 1 for every row, in an array of the library of the rows."""
     if sparse.issparse(X):
         return np.ones(X.shape[0])
     return np.ones_like(X[:, 0], dtype=np.float64)
@@ -66,7 +70,7 @@ class KernelFunction(ABC):
 
     @abstractmethod
     def values(self, X: Matrix, Z: Matrix) -> np.ndarray:
-        """Return k(x, z) for all pairs of rows, in a new array."""
+        """Return k(x, z) for all pairs of rows, in a new array of shape (n_x, n_z)."""
 
     @abstractmethod
     def squares(self, X: Matrix) -> Vector:
@@ -75,14 +79,15 @@ class KernelFunction(ABC):
     def exponents(self, X: Matrix, Z: Matrix) -> tuple[np.ndarray, np.ndarray] | None:
         """Return matrices A, B with k(x, z) = exp(min(ABᵀ, 0)) for points in arrays.
 
-        None if there are none.
+        None if there are none. A GPU computes the product of two matrices much faster
+        than values one by one.
         """
         return None
 
     def norm_of_sum(self, X: Matrix, c: Vector) -> float | None:
-        """Return ‖Σ c_i φ(x_i)‖ where φ is known, rounded up.
+        """Return ‖Σ c_i φ(x_i)‖, rounded up, if φ itself is known.
 
-        None: from values of the kernel.
+        None if it has to be computed from values of the kernel.
         """
         return None
 
@@ -100,6 +105,7 @@ class Linear(KernelFunction):
         return squared_norms(X)
 
     def norm_of_sum(self, X, c):
+        # φ(x) is x.
         sums, errors = compensated_transposed_dot(X, c)
         return float(np.linalg.norm(np.abs(sums) + errors))
 
@@ -146,6 +152,7 @@ class Rbf(Radial):
     """exp(−γ ‖x − z‖₂²)."""
 
     def distances(self, X, Z):
+        # ‖x‖² − 2 x·z + ‖z‖², in place, and not below 0 by rounding
         distances = dense(X @ Z.T)
         distances *= -2.0
         distances += squared_norms(X)[:, None]
@@ -157,6 +164,7 @@ class Rbf(Radial):
         return math.sqrt(2.0 * self.gamma)
 
     def exponents(self, X, Z):
+        # −γ‖x − z‖² is the product of (−γ‖x‖², 2γx, 1) and (1, z, −γ‖z‖²).
         x_squares = -self.gamma * squared_norms(X)[:, None]
         z_squares = -self.gamma * squared_norms(Z)[:, None]
         left = (x_squares, 2.0 * self.gamma * X, _ones(X)[:, None])
@@ -168,6 +176,7 @@ class Rbf(Radial):
 
         Inf from √2 on, which no shift reaches.
         """
+        # ‖φ(x) − φ(x′)‖² = 2 − 2 exp(−γ‖x − x′‖²)
         halves = np.minimum(0.5 * np.square(distances), 1.0)
         with np.errstate(divide="ignore"):
             return np.sqrt(-np.log1p(-halves) / self.gamma)
@@ -175,12 +184,24 @@ class Rbf(Radial):
     def shifts_to_boundary(self, values, slopes, norms, offsets, start) -> np.ndarray:
         """Return how far x must move at least for f(x) + b > 0 to become 0.
 
-        The values f(x), the slopes ‖∇f(x)‖ and the norms ‖f‖ are known. A shift by u
-        with k = exp(−γu²) leaves f at k f(x) − k ‖∇f(x)‖ u − ‖f⊥‖ √(1 − k² (1 + 2γu²))
-        or above, where f⊥ is orthogonal to φ(x) and its derivatives: ‖f⊥‖²
+        A shift by u with k = exp(−γu²) leaves f at k f(x) − k ‖∇f(x)‖ u − ‖f⊥‖ √(1 − k²
+        (1 + 2γu²)) or above, where f⊥ is orthogonal to φ(x) and its derivatives: ‖f⊥‖²
         = ‖f‖² − f(x)² − ‖∇f(x)‖²/2γ. If b + this is still M > 0, u can grow by M over
-        the most that it changes per unit. The search begins with shifts that are known
-        to be too short.
+        the most that it changes per unit.
+
+        Parameters
+        ----------
+        values, slopes, norms : arrays of shape (n,)
+            f(x), ‖∇f(x)‖ and ‖f‖, for one point and function each.
+        offsets : array of shape (n,)
+            The intercepts b.
+        start : array of shape (n,)
+            Shifts that are known to be too short, where the search begins.
+
+        Returns
+        -------
+        array of shape (n,)
+            Lower bounds of the shifts.
         """
         rest = self._rest(values, slopes, norms)
         # With γ = 1, the derivative of k is at most 0.858, that of uk 1, and that of
@@ -197,9 +218,20 @@ class Rbf(Radial):
     def lowest_after_shifts(self, values, slopes, norms, offsets, shifts) -> np.ndarray:
         """Return bounds below f + b after shifts of given lengths.
 
-        Every column is for the shifts between one of the lengths and the next. The
-        bounds are those of `shifts_to_boundary` with every term at its worst; beyond
-        the last length, f is above −‖f‖.
+        The bounds are those of `shifts_to_boundary` with every term at its worst;
+        beyond the last length, f is above −‖f‖.
+
+        Parameters
+        ----------
+        values, slopes, norms, offsets : arrays of shape (n,)
+            As for `shifts_to_boundary`.
+        shifts : array of shape (m,)
+            The lengths in increasing order.
+
+        Returns
+        -------
+        array of shape (n, m)
+            Every column is for the shifts between one of the lengths and the next.
         """
         rest = self._rest(values, slopes, norms)[:, None]
         t = self.gamma * shifts**2
@@ -219,7 +251,17 @@ class Rbf(Radial):
     def gradients(self, X, Z, terms) -> np.ndarray:
         """Return the gradient of Σ_j c_ij k(·, z_j) at every row x_i.
 
-        The terms are c_ij k(x_i, z_j).
+        Parameters
+        ----------
+        X, Z : arrays of shape (n, d), (m, d)
+            The points x_i and z_j.
+        terms : array of shape (n, m)
+            The terms c_ij k(x_i, z_j).
+
+        Returns
+        -------
+        array of shape (n, d)
+            The gradients.
         """
         return 2.0 * self.gamma * (terms @ Z - terms.sum(axis=1)[:, None] * X)
 
@@ -290,6 +332,7 @@ class Precomputed(KernelFunction):
         return float(np.finfo(np.float64).eps)
 
     def _at(self, where) -> np.ndarray:
+        """Return values at given places of the table, as float64."""
         return np.asarray(self.table)[where].astype(np.float64, copy=False)
 
     def values(self, X, Z):

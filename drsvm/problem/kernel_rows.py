@@ -30,11 +30,12 @@ from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 from drsvm.utils.parallel import memory_size, over, slices, usable_threads
 
-# Most rows of which all values are kept
+# Most rows of which all values are kept, which takes 200 MB
 MAX_STORED = 5000
 # The number of rows of a block of values, and of terms that are added one by one
 BLOCK = 256
-# A block has more rows if it has fewer values than this.
+# A block has more rows if it has fewer values than this: to hand over a smaller one
+# would take longer than to compute it.
 VALUES_OF_A_BLOCK = 1 << 16
 # The number of products that are kept: certificates need the same ones as the solver.
 REMEMBERED = 12
@@ -50,6 +51,7 @@ MAX_CHECKED = 2000
 
 
 def _not_positive(reason: str) -> ValueError:
+    """Return the error for a function that is not positive definite."""
     return ValueError(
         f"The kernel is not positive definite on these rows ({reason}), so nothing can "
         "be proven: use another one."
@@ -59,7 +61,19 @@ def _not_positive(reason: str) -> ValueError:
 class FunctionRows(Rows):
     """The rows of `points` as functions of a kernel.
 
-    `centre` has a weight for every row, or is None.
+    Parameters
+    ----------
+    points : array or sparse matrix of shape (n, d)
+        The points x_i.
+    function : KernelFunction
+        The kernel k.
+    centre : array of shape (n,), optional
+        The weights ρ of the rows in the centre μ; by default the rows are not relative
+        to a centre.
+    values : array of shape (n, n), optional
+        All values of the kernel, if they are known.
+    keeps : bool
+        Whether to keep all values, if the rows are not too many.
     """
 
     place = "functions of a kernel"
@@ -95,7 +109,8 @@ class FunctionRows(Rows):
         if not valid.all():
             row = int(np.argmin(valid))
             raise _not_positive(f"k(x, x) = {self.squares[row]:g} for row {row}")
-        # Errors of sums, relative to the sum of the sizes of the terms
+        # Errors of sums, relative to the sum of the sizes of the terms: BLOCK terms are
+        # added one by one, and then the n / BLOCK sums.
         self._rounding = ULP * (min(n, BLOCK) + n / BLOCK + 8)
         # Relative size of errors of the values
         self._negligible = max(NOT_ROUNDING, 4.0 * function.precision)
@@ -131,6 +146,7 @@ class FunctionRows(Rows):
         """All values of the kernel if they are kept, otherwise None."""
         if self._values is None and self.keeps:
             self._values = self.between(self.points, self.points)
+            # Exactly as for single points
             every = np.arange(self.shape[0])
             self._values[every, every] = self.squares
         return self._values
@@ -149,6 +165,7 @@ class FunctionRows(Rows):
         """How long it takes to compute a value that is not kept, measured on some."""
         if self._values is not None:
             return 0.0
+        # A block for every thread, as in products
         watch = Stopwatch()
         some = self.points[: BLOCK * usable_threads()]
         others = self.points[-8 * BLOCK :]
@@ -194,8 +211,11 @@ class FunctionRows(Rows):
         # A copy: classes that share the rows add products in other threads.
         for known, product in list(self._products):
             size = float(known[largest])
+            # Dividing by it might overflow.
             if abs(size) <= 1e-300:
                 continue
+            # The largest entry gives the factor. A multiple has it in all entries, up
+            # to rounding.
             factor = float(c[largest]) / size
             if bool((np.abs(c - factor * known) <= 4 * ULP * np.abs(c)).all()):
                 return factor * product
@@ -225,9 +245,22 @@ class FunctionRows(Rows):
         return positive - negative  # pyright: ignore[reportOptionalOperand]
 
     def prepare(self, c: Vector, signed: Vector, time: TimeLimit) -> bool:
-        """Compute Kc, and the products for multipliers with the signs of `signed`.
+        """Compute and keep the products that a certificate will ask for.
 
-        Return False if there is no time for that.
+        Parameters
+        ----------
+        c : array of shape (n,)
+            The coefficients of a function, of which Kc is needed.
+        signed : array of shape (n,)
+            Multipliers with the signs of their labels. The products of their positive
+            and of their negative part are needed.
+        time : TimeLimit
+            How long it may take.
+
+        Returns
+        -------
+        bool
+            Whether there was time for that.
         """
         sides = _sides(signed)
         if self.values is not None:
@@ -255,9 +288,13 @@ class FunctionRows(Rows):
 
         Rounding errors make it no smaller.
         """
+        # 1. Where φ is known, so is the norm.
         known = self._known_norm(w)
         if known is not None:
             return np.array([known])
+
+        # 2. Otherwise ‖f‖² = c·Kc, with an error relative to Σ_ij |c_i| |c_j| |k_ij|,
+        # of which (Σ |c_i| √k_ii)² is an upper bound.
         c = self.vector(w)
         square = float(c @ self.product(w))
         size = float(np.abs(c) @ np.sqrt(self.squares)) ** 2
@@ -266,6 +303,8 @@ class FunctionRows(Rows):
             square, error = self._compensated_square(w)
         if square < -self._negligible * size:
             raise _not_positive(f"c·Kc = {square:g} for some coefficients c")
+
+        # 3. The errors of the values and of the sum are added.
         largest = max(square, 0.0) + self.function.precision * size + error
         return np.array([math.sqrt(largest)])
 
@@ -295,9 +334,8 @@ class FunctionRows(Rows):
         """Return the rows relative to a weighted mean, of all or of some of them."""
         centre = np.zeros_like(weights)
         centre[some] = weights[some]
-        return type(self)(
-            self.points, self.function, centre / centre.sum(), self.values, self.keeps
-        )
+        centre = centre / centre.sum()
+        return type(self)(self.points, self.function, centre, self.values, self.keeps)
 
     @cached_property
     def means(self) -> Vector:
@@ -316,6 +354,7 @@ class FunctionRows(Rows):
     def weighted_sum(self, c):
         if self.centre is None:
             return to_numpy(c)
+        # Σ c_i (φ(x_i) − μ) has the coefficients c − (Σ c) ρ.
         total = float(c.sum())
         centred = to_numpy(c - total * self.centre)
         # The product follows from those of the two sides, which may be kept or have few
@@ -341,6 +380,7 @@ class FunctionRows(Rows):
         """Return ‖φ(x_i) − μ‖² for every row."""
         if self.centre is None:
             return self.squares
+        # k(x, x) − 2 μ·φ(x) + μ·μ
         squares = self.squares - 2.0 * self.means + float(self.centre @ self.means)
         return np.where(squares > SAME * self.squares, squares, 0.0)
 
@@ -348,6 +388,7 @@ class FunctionRows(Rows):
         return np.array([float(c @ self.centred_squares())])
 
     def moments(self, weights):
+        # Like a vector of H, which has one coordinate, its norm
         return np.zeros(1), np.sqrt(self.sum_of_squares(weights))
 
     def norms(self, p, factors=None):
@@ -357,6 +398,7 @@ class FunctionRows(Rows):
 
     def content_keys(self, signs, weights, sizes):
         """Return the keys of the points, or those of the values if they are a table."""
+        # The points of a table are only the numbers of its rows.
         if isinstance(self.function, Precomputed):
             return super().content_keys(signs, weights, sizes)
         rows = self.with_features(self.points)
@@ -382,6 +424,7 @@ class FunctionRows(Rows):
         attributes = super().relabelled(
             positive, sample_weight, flip_cost, n_given, kept
         )
+        # The centre is the mean of the same rows, with the new weights.
         if self.centre is not None:
             some = np.flatnonzero(self.centre)
             attributes["rows"] = self.centred(attributes["sample_weight"], some)
@@ -397,7 +440,8 @@ class FunctionRows(Rows):
         raise TypeError("Functions of a kernel are not shifted.")
 
     def some(self, size):
-        return self.points[:: -(-self.shape[0] // size)]
+        step = -(-self.shape[0] // size)
+        return self.points[::step]
 
 
 class KernelRows(FunctionRows, HostRows):
@@ -409,6 +453,7 @@ class KernelRows(FunctionRows, HostRows):
     def between(self, some, others):
         out = np.empty((some.shape[0], others.shape[0]))
         values = self.function.values
+        # The values of a set of points with itself are symmetric: half of them suffice.
         if some is others:
 
             def fill(part):
@@ -425,6 +470,7 @@ class KernelRows(FunctionRows, HostRows):
         return out
 
     def at(self, points, c):
+        # Rows with a coefficient, of several functions those of any
         used = np.flatnonzero(np.atleast_2d(c.T).any(axis=0))
         landmarks = self.points[used]
 
@@ -442,7 +488,9 @@ class KernelRows(FunctionRows, HostRows):
         return self.function.norm_of_sum(self.points, w)
 
     def with_features(self, X):
-        return MemoryRows(X if sparse.issparse(X) else np.ascontiguousarray(X))
+        if not sparse.issparse(X):
+            X = np.ascontiguousarray(X)
+        return MemoryRows(X)
 
     def room(self):
         return memory_size()
@@ -456,9 +504,23 @@ def _sides(c: Vector) -> tuple[Vector, Vector]:
 def _products_by_block(
     n: int, c: Vector, values: Callable[[slice], np.ndarray]
 ) -> np.ndarray:
-    """Return the products of blocks of values with c.
+    """Return the products of blocks of values with coefficients.
 
     Terms are added in blocks, so that errors hardly grow with their number.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows of all values.
+    c : array of shape (m,) or (m, number of functions)
+        The coefficients.
+    values : callable
+        Returns some rows of the values, of shape (rows, m).
+
+    Returns
+    -------
+    array of shape (n,) or (n, number of functions)
+        The products.
     """
     if n == 0 or len(c) == 0:
         return np.zeros((n, *c.shape[1:]))

@@ -1,7 +1,8 @@
 """Rows in arrays of numpy or scipy, in memory or in memory-mapped files.
 
 Large ones are processed in parts by threads. The parts depend on the rows only, and
-their sums are added in order: the result is the same with any number of threads.
+their sums are added in order: the result is the same with any number of threads. What
+methods return is documented in `Rows`.
 """
 
 import mmap
@@ -55,9 +56,12 @@ class RowView:
         self.X = X
         self.change = change
         self.rows = rows
+        n = X.shape[0]
+        if rows is not None:
+            n = rows.shape[0]
         # An empty block shows the number of columns and the type after the change.
         empty = self[:0]
-        self.shape = ((X if rows is None else rows).shape[0], empty.shape[1])
+        self.shape = (n, empty.shape[1])
         self.size = self.shape[0] * self.shape[1]
         self.dtype = empty.dtype
 
@@ -76,7 +80,10 @@ class RowView:
 
 def is_mapped(X: Matrix) -> bool:
     """Return whether a matrix, or the entries of a sparse one, lie in a mapped file."""
-    part = X.data if sparse.issparse(X) else X
+    part = X
+    if sparse.issparse(X):
+        part = X.data
+    # A view has the array that it is a view of as its base; the last one is the file.
     while isinstance(part, np.ndarray):
         part = part.base
     return isinstance(part, mmap.mmap)
@@ -84,7 +91,9 @@ def is_mapped(X: Matrix) -> bool:
 
 def stored_entries(X: Matrix) -> int:
     """Return the number of entries that are stored."""
-    return X.nnz if sparse.issparse(X) else X.size
+    if sparse.issparse(X):
+        return X.nnz
+    return X.size
 
 
 def must_stay(X) -> bool:
@@ -135,6 +144,7 @@ class MemoryRows(HostRows):
         self.dtype = X.dtype
         self.is_sparse = sparse.issparse(X)
         self.stored = stored_entries(X)
+        # Products with single precision or a view need a copy of each part.
         is_plain = X.dtype == np.float64 and not isinstance(X, RowView)
         self.is_small = (self.is_sparse or is_plain) and self.stored < LARGE
 
@@ -149,7 +159,8 @@ class MemoryRows(HostRows):
 
     @property
     def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Terms of a part are added one by one, and then the sums of the parts."""
+        """Bound on the error of `weighted_sum`, relative to Σ_i |c_i x_ij|."""
+        # Terms of a part are added one by one, and then the sums of the parts.
         n = self.shape[0]
         if self.is_small:
             longest = n
@@ -169,7 +180,9 @@ class MemoryRows(HostRows):
         values = np.empty(n)
         if self.is_sparse:
             entries = unsigned_parts(self.X)
-            blocks = slices(n, max(1, n * PART_ENTRIES // self.stored))
+            # The number of rows that have about PART_ENTRIES
+            size = max(1, n * PART_ENTRIES // self.stored)
+            blocks = slices(n, size)
         else:
             entries = None
             blocks = row_blocks(self.X)
@@ -197,6 +210,7 @@ class MemoryRows(HostRows):
             n_terms = len(v)
         if ULP * n_terms * float(sizes @ np.abs(v)) <= MIN_NOISE:
             return self.dot(v, shift)
+        # The shift is one more term: the weight of a column of ones.
         columns = [self.X.T, np.ones((1, self.shape[0]))]
         if self.is_sparse:
             columns = sparse.vstack(columns, format="csr")
@@ -226,6 +240,7 @@ class MemoryRows(HostRows):
         return reduce(np.add, sums)
 
     def _sparse_sum(self, c) -> np.ndarray:
+        """Return Σ_i c_i x_i of many sparse rows."""
         parts = parts_of(self.shape[0])
         entries = unsigned_parts(self.X)
         sums = np.zeros((len(parts), self.shape[1]))
@@ -238,6 +253,7 @@ class MemoryRows(HostRows):
         def add_sums(columns):
             np.add.reduce(sums[:, columns], axis=0, out=total[columns])
 
+        # First every part by itself, then the sums of all parts, by columns
         over(enumerate(parts), add_rows)
         over_parts(total, add_sums)
         return total
@@ -325,10 +341,12 @@ class MemoryRows(HostRows):
         return self.taken(rows)
 
     def some(self, size):
-        return self.X[:: -(-self.shape[0] // size)]
+        step = -(-self.shape[0] // size)
+        return self.X[::step]
 
     def covariance(self, weights) -> np.ndarray:
         """Return the covariance of the columns, given weights that sum to 1."""
+        # Of dense rows, those that are centred lose no digits.
         mean = weights @ self.X
         if self.is_sparse:
             return self.squares(weights) - np.outer(mean, mean)
@@ -375,7 +393,20 @@ def chosen_columns(rows: Matrix, features) -> Matrix:
 
 
 def compiled_rows(X: Matrix, signs: np.ndarray, importance: np.ndarray) -> CompiledRows:
-    """Return rows in the layout that compiled functions read; nothing is copied."""
+    """Return rows in the layout that compiled functions read; nothing is copied.
+
+    Parameters
+    ----------
+    X : array or CSR array of shape (n, d)
+        The rows. Dense rows have no indices.
+    signs, importance : arrays of shape (n,)
+        Labels ±1, and weights of the rows.
+
+    Returns
+    -------
+    CompiledRows
+        A named tuple of read-only arrays.
+    """
     if sparse.issparse(X):
         data, indices, indptr = unsigned_parts(X)
     else:
@@ -401,6 +432,8 @@ def unsigned_parts(X: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Indices are unsigned, as compiled functions take them.
     """
-    unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
+    unsigned = np.uint64
+    if X.indices.dtype == np.int32:
+        unsigned = np.uint32
     indices = read_only(X.indices.view(unsigned))
     return read_only(X.data), indices, read_only(X.indptr.view(unsigned))

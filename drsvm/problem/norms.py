@@ -35,7 +35,7 @@ class Norm(ABC):
     """The constraints ‖f ⊙ w‖ ≤ λ of the interior point (f are `cone_factors`)."""
 
     code: ClassVar[int]
-    """The number under which the projection onto the epigraph is found."""
+    """The number under which compiled code finds the projection onto the epigraph."""
 
     geometry: ClassVar[type | None] = None
     """The geometry of the proximal step.
@@ -63,21 +63,52 @@ class Norm(ABC):
     def project_ball(self, w, radius: float) -> np.ndarray:
         """Return the point of the q-ball of the given radius that is nearest to w.
 
-        The radius may be infinite.
+        Parameters
+        ----------
+        w : array of shape (d,)
+            The point to project.
+        radius : float
+            The radius of the ball, which may be infinite.
+
+        Returns
+        -------
+        array of shape (d,)
+            The nearest point in the Euclidean norm, in a new array.
         """
 
     @abstractmethod
     def project_scaled_ball(self, w, radius: float, costs) -> np.ndarray:
         """Return the point u with ‖costs ⊙ u‖_q ≤ radius that is nearest to w.
 
-        All numbers must be finite.
+        Parameters
+        ----------
+        w, costs : arrays of shape (d,)
+            The point to project, and positive factors of its entries.
+        radius : float
+            The radius of the ball. All numbers must be finite.
+
+        Returns
+        -------
+        array of shape (d,)
+            The nearest point in the Euclidean norm, in a new array.
         """
 
     @abstractmethod
     def remainder(self, total: float, part: float) -> tuple[float, float, float]:
-        """Return the largest ‖u‖_q with ‖(u, part)‖_q ≤ total, and its two derivatives.
+        """Return what one entry of a vector leaves of the norm of the others.
 
-        The part is between 0 and the total.
+        Parameters
+        ----------
+        total : float
+            The norm of all entries together.
+        part : float
+            The size of one of them, between 0 and the total.
+
+        Returns
+        -------
+        rest, by_total, by_part : floats
+            The largest ‖u‖_q with ‖(u, part)‖_q ≤ total, and its derivatives by total
+            and part.
         """
 
     def cone_factors(self, costs: np.ndarray) -> np.ndarray:
@@ -93,8 +124,18 @@ class Norm(ABC):
     ) -> tuple[np.ndarray, float]:
         """Return the point (w, λ) of {‖w‖_q ≤ λ} that is nearest to (x, s).
 
-        The distance is stiffness · ‖w − x‖² + (λ − s)²; the ordinary projection has
-        stiffness 1.
+        Parameters
+        ----------
+        x, s : array of shape (d,), float
+            The point to project.
+        stiffness : float
+            The distance is stiffness · ‖w − x‖² + (λ − s)²; the ordinary projection has
+            stiffness 1.
+
+        Returns
+        -------
+        w, λ : array of shape (d,), float
+            The nearest point.
         """
         # A copy: numba would recompile kernels for read-only arrays
         x = np.array(x, dtype=np.float64, order="C")
@@ -113,7 +154,7 @@ class L1(Norm):
     cone = cones.OneNormCone
     code = epigraph.ONE
     geometry = geometry.Diamond
-    # The gradient at random labels leaves few weights.
+    # A radius of the whole size of the gradient with random labels leaves few weights.
     share_of_chance = 0.25
 
     def value(self, w) -> float:
@@ -146,7 +187,11 @@ class L1(Norm):
         return max(total - part, 0.0), 1.0, -1.0
 
     def typical_value(self, deviations: np.ndarray) -> float:
-        """Return the median, if all deviations are equal."""
+        """Return the typical largest entry of normal variables.
+
+        If all deviations are equal, this is its median.
+        """
+        # P(max |z_j| ≤ t) = (2 Φ(t) − 1)^d = 1/2
         return float(ndtri(0.5 + 0.5 ** (1 + 1 / len(deviations))) * deviations.max())
 
 
@@ -176,6 +221,8 @@ class L2(Norm):
             return w.copy()
         if radius <= TINY * length:
             return np.zeros_like(w)
+        # u_j = w_j / (1 + μ h_j), where h_j are the squared costs up to a factor, and μ
+        # is where u lies on the ellipsoid.
         squares = (scaled / length) ** 2
         curvature = (costs / largest(costs)) ** 2
         multiplier = _ellipsoid_multiplier(squares, curvature, radius / length)
@@ -216,11 +263,12 @@ class LInf(Norm):
         return total, 1.0, 0.0
 
     def typical_value(self, deviations: np.ndarray) -> float:
-        """Return the mean."""
+        """Return the expected sum of the sizes of normal variables."""
         return math.sqrt(2.0 / math.pi) * float(deviations.sum())
 
 
-# What is smaller counts as 0 where it would be divided by.
+# A divisor that is smaller counts as this: its square root is still above the smallest
+# numbers.
 TINY = 1e-200
 
 
@@ -235,6 +283,7 @@ def _ellipsoid_multiplier(squares, curvature, share: float) -> float:
     Here, Σ z_j² = 1 and 0 < share < 1. The inverse root of the sum is a concave
     function of μ, so Newton's method approaches the solution from below.
     """
+    # Far fewer than 100 steps are needed, and the last one changes no digit.
     mu = 0.0
     for _ in range(100):
         scaled = squares / (1.0 + mu * curvature) ** 2

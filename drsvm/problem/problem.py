@@ -46,7 +46,8 @@ _DEFAULTS = {
     "monotonic_cst": None,
 }
 PARAMETERS = tuple(_DEFAULTS)
-# Sums over the rows depend on these attributes, and on flip costs by row.
+# Sums over the rows depend on these attributes, and on flip costs by row: if none of
+# them changes, known sums remain valid.
 _DATA = {"rows", "signs", "sample_weight"}
 
 
@@ -128,13 +129,16 @@ class Problem:
     intercept_cost: float
     feature_cost: np.ndarray | None
     monotonic_cst: np.ndarray | None
-    rows: Any  # of the class Rows
+    # Of the class Rows, and with its flags
+    rows: Any
     # Labels as ±1, and weights. None if the rows are in shards, which keep them
     signs: Any
     sample_weight: Any
     classes: np.ndarray
-    # Indices of the rows with a weight; None if all have one
+    # The place of each row among those that were given; None if it is the same, and all
+    # have a weight
     kept: Any
+    # The number of given rows, those of weight 0 included
     n_given: int
     # Sums over the rows by function and arguments: one table for all problems with the
     # same data, since most solves change the radius and the ridge only.
@@ -176,7 +180,16 @@ class Problem:
     def of_checked(cls, **attributes: Any) -> "Problem":
         """Return a problem from attributes in the form in which a problem has them.
 
-        Parameters have defaults.
+        Parameters
+        ----------
+        **attributes
+            Rows, signs, weights and classes, and any of the parameters, which have
+            defaults.
+
+        Returns
+        -------
+        Problem
+            The problem. Nothing is checked.
         """
         problem = object.__new__(cls)
         problem._set(**_DEFAULTS, kept=None)
@@ -194,7 +207,8 @@ class Problem:
         known = vars(self)
         is_new = not _DATA.isdisjoint(values)
         if "flip_cost" in values:
-            # Sums do not depend on a cost that all rows share.
+            # Sums do not depend on a cost that all rows share, so only costs by row
+            # matter, old ones or new ones.
             is_new = is_new or by_row(values["flip_cost"])
             is_new = is_new or by_row(known.get("flip_cost", 0.0))
         if is_new or "_known_sums" not in known:
@@ -278,9 +292,21 @@ class Problem:
     def on_sample(
         self, rows: Values, signs: Values, sample_weight: Values, flip_cost: Values
     ) -> "Problem":
-        """Return the problem on other rows, which have been checked.
+        """Return the problem on other samples, which have been checked.
 
-        Their weights sum to 1.
+        Parameters
+        ----------
+        rows : Rows
+            The rows.
+        signs, sample_weight : arrays of shape (n,)
+            Labels ±1, and weights that sum to 1.
+        flip_cost : float or array of shape (n,)
+            Costs of flips.
+
+        Returns
+        -------
+        Problem
+            The problem, in which all rows count as given.
         """
         return self.with_checked(
             rows=rows,
@@ -319,7 +345,8 @@ class Problem:
         if len(features) == self.n_features:
             return self
         rows = self.rows.on_features(features)
-        # Functions of a kernel have no features that could be left out.
+        # Functions of a kernel have no features that could be left out, and return
+        # themselves.
         if rows is self.rows:
             return self
         other = self.with_rows(rows)
@@ -457,11 +484,33 @@ class Problem:
         return self.norm.value(scaled)
 
     def decision_values(self, w: Vector, b: float = 0.0) -> np.ndarray:
-        """Return w·x_i + b for every row."""
+        """Return the decision values of a classifier.
+
+        Parameters
+        ----------
+        w, b : array of shape (d,), float
+            The classifier.
+
+        Returns
+        -------
+        array of shape (n,)
+            w·x_i + b for every row.
+        """
         return self.rows.dot(w, b)
 
     def margins(self, w: Vector, b: float = 0.0) -> np.ndarray:
-        """Return m_i = y_i (w·x_i + b) for every row."""
+        """Return the margins of a classifier.
+
+        Parameters
+        ----------
+        w, b : array of shape (d,), float
+            The classifier.
+
+        Returns
+        -------
+        array of shape (n,)
+            m_i = y_i (w·x_i + b) for every row.
+        """
         margins = self.rows.dot(w, b)
 
         def multiply(part):
@@ -496,7 +545,17 @@ class Problem:
     def radius_price(self, w: Vector, margins: Vector, b: float = 0.0) -> float:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights.
 
-        The intercept b matters if it has a finite cost.
+        Parameters
+        ----------
+        w, b : array of shape (d,), float
+            The classifier; b matters if it has a finite cost.
+        margins : array of shape (n,)
+            Its margins.
+
+        Returns
+        -------
+        float
+            The price of one unit of radius.
         """
         weights = self.sample_weight
         costs = self.flip_cost
@@ -525,9 +584,23 @@ class Problem:
         return price, self.objective_at(w, margins, price)
 
     def worst_case(self, loss: str, w: Vector, b: float, size: float, radii) -> Vector:
-        """Return the worst-case risk for every radius; `loss` is hinge or zero-one.
+        """Return the worst-case risk of a classifier.
 
-        A unit of shift changes a decision by `size`.
+        Parameters
+        ----------
+        loss : {"hinge", "zero-one"}
+            What is expected: the hinge loss, or errors.
+        w, b : array of shape (d,), float
+            The classifier.
+        size : float
+            By how much a unit of shift changes a decision at most.
+        radii : array
+            The radii of the ball.
+
+        Returns
+        -------
+        array
+            The risk for every radius.
         """
         if self.rows.is_sharded:
             return self.rows.worst_case(self.sum_parameters, loss, w, b, size, radii)
@@ -538,7 +611,20 @@ class Problem:
     def objective(
         self, w: Vector, b: float = 0.0, radius_price: float | None = None
     ) -> float:
-        """Return the objective at (w, b), by default with the optimal λ."""
+        """Return the objective of a classifier.
+
+        Parameters
+        ----------
+        w, b : array of shape (d,), float
+            The classifier.
+        radius_price : float, optional
+            The λ; by default the optimal one.
+
+        Returns
+        -------
+        float
+            The objective at (w, b, λ).
+        """
         if radius_price is None:
             return self.price_and_objective(w, b)[1]
         return self.objective_at(w, self.margins(w, b), radius_price)
@@ -581,6 +667,7 @@ class Problem:
         if self.rows.is_sharded:
             parameters = self.sum_parameters
             return self.rows.query(parameters, function, *arguments, once=once)
+        # Arrays cannot be keys, and what depends on them is hardly asked for twice.
         if not once or any(isinstance(each, np.ndarray) for each in arguments):
             return function(self, *arguments)
         key = function, self.norm, arguments
@@ -601,9 +688,17 @@ class Problem:
         return np.sqrt(self.column_squares())
 
     def multipliers_from(self, values: Values) -> Any:
-        """Return the multipliers of the kept rows in a result for the given rows.
+        """Return the multipliers of the rows of this problem.
 
-        Returns None if they are those of other rows.
+        Parameters
+        ----------
+        values : array of shape (n_given,)
+            Multipliers of all given rows, such as those of a result.
+
+        Returns
+        -------
+        array of shape (n,) or None
+            None if they are those of other rows.
         """
         return self.rows.multipliers_from(values, self.n_given, self.kept)
 

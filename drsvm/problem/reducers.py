@@ -1,4 +1,7 @@
-"""Values that can be added: that of all rows is the sum of those of their shards."""
+"""Values that can be added: that of all rows is the sum of those of their shards.
+
+For what is no sum, such as a maximum, addition is defined as what combines two values.
+"""
 
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,7 +21,10 @@ class Sums(tuple):
     def __add__(self, other):
         sums = []
         for one, two in zip(self, other, strict=True):
-            sums.append(None if one is None else self.added(one, two))
+            if one is None:
+                sums.append(None)
+            else:
+                sums.append(self.added(one, two))
         return type(self)(sums)
 
     @staticmethod
@@ -71,6 +77,7 @@ class Moments(NamedTuple):
     variances: np.ndarray
 
     def __add__(self, other) -> "Moments":  # pyright: ignore[reportIncompatibleMethodOverride]
+        # The variance of a mixture: the mean of the variances, and that of the means
         mass = self.mass + other.mass
         share = other.mass / mass
         apart = other.means - self.means

@@ -101,8 +101,8 @@ class History:
 
     def append(self, progress: Progress) -> None:
         """Add one entry."""
+        # A history that was stored has arrays, to which nothing can be added.
         if isinstance(self._columns["time"], np.ndarray):
-            # This history was stored.
             self._columns = {name: self._columns[name].tolist() for name in _RECORDED}
         for name, column in self._columns.items():
             column.append(getattr(progress, name))
@@ -113,7 +113,11 @@ class History:
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return the columns as arrays.
 
-        They are iteration, time, objective, lower_bound, gap and radius_price.
+        Returns
+        -------
+        dict of arrays
+            iteration, time, objective, lower_bound, gap and radius_price, with an entry
+            for each certificate.
         """
         columns = {name: np.array(self._columns[name]) for name in _RECORDED}
         prices = columns.pop("radius_price")
@@ -132,20 +136,34 @@ class History:
             raise ValueError("the columns of a history are vectors of one length.")
 
     def __getattr__(self, name: str) -> np.ndarray:
+        # Columns are attributes. Private names are left out: unpickling asks for them
+        # before there are any columns.
         columns = {} if name.startswith("_") else self.to_dict()
         if name not in columns:
             raise AttributeError(f"a history has no column {name!r}")
         return columns[name]
 
     def to_frame(self):
-        """Return the columns as a pandas DataFrame (pandas must be installed)."""
+        """Return the columns as a pandas DataFrame (pandas must be installed).
+
+        Returns
+        -------
+        DataFrame
+            One row for each certificate.
+        """
         pandas = optional(
             "pandas", "to_frame needs", remark=" to_dict works without it."
         )
         return pandas.DataFrame(self.to_dict())
 
     def to_json(self) -> str:
-        """Return the columns as JSON."""
+        """Return the columns as JSON.
+
+        Returns
+        -------
+        str
+            An object with a list for each column.
+        """
         return json.dumps(
             {name: column.tolist() for name, column in self.to_dict().items()}
         )
@@ -245,7 +263,10 @@ class Result:
     def to_json(self) -> str:
         """Return everything except the multipliers and `info` as JSON.
 
-        Infinite bounds of the weights become null.
+        Returns
+        -------
+        str
+            An object; infinite bounds of the weights become null.
         """
         values: dict[str, Any] = {"weights": self.weights.tolist()}
         for name in _IN_JSON:
@@ -304,8 +325,8 @@ class Results(list[Result]):
 
     def __repr__(self) -> str:
         labels = self.labels
+        # A list may have been changed since.
         if len(labels) != len(self):
-            # The list was changed.
             labels = [str(index) for index in range(len(self))]
         rows = [_HEAD]
         for label, one in zip(labels, self, strict=True):

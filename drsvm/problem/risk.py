@@ -4,9 +4,10 @@ For given margins the objective is a convex piecewise-linear function of λ,
 
     ε λ + Σ_i π_i max(a_i, 1 + m_i − κ_i λ),      a_i = max(1 − m_i, 0),
 
-with slope ε − Σ {π_i κ_i : λ_i > λ} and breakpoints λ_i = (1 + m_i − a_i)/κ_i = min(2
-m_i, 1 + m_i)/κ_i. The optimal λ is a weighted quantile of the breakpoints. The flip
-cost κ is one number, or an array with one entry per margin.
+with slope ε − Σ {π_i κ_i : λ_i > λ} and breakpoints λ_i = (1 + m_i − a_i)/κ_i =
+min(2 m_i, 1 + m_i)/κ_i. The optimal λ is a weighted quantile of the breakpoints: the
+adversary flips the labels with the largest ones, until they have used up the budget ε.
+The flip cost κ is one number, or an array with one entry per margin.
 """
 
 import math
@@ -35,19 +36,33 @@ def typical_flip_cost(flip_cost: Costs) -> float:
     """Return the median of the costs that are finite and not 0; inf without any."""
     costs = np.atleast_1d(flip_cost)
     costs = costs[np.isfinite(costs) & (costs > 0)]
-    return float(np.median(costs)) if len(costs) else math.inf
+    if len(costs) == 0:
+        return math.inf
+    return float(np.median(costs))
 
 
 def affordable_flips(flip_cost: Costs, radius: float) -> tuple[Any, Any]:
-    """Return the cost of a flip, 0 where none is affordable, and whether one is.
+    """Return what flips cost that the adversary can afford.
 
-    These are numbers, or arrays over the rows.
+    Parameters
+    ----------
+    flip_cost : float or array of shape (n,)
+        The costs κ.
+    radius : float
+        The radius ε. With 0, only flips that cost nothing are affordable.
+
+    Returns
+    -------
+    costs, affordable : float and bool, or arrays of shape (n,)
+        The cost of a flip, 0 where none is affordable, and whether one is.
     """
     if by_row(flip_cost):
-        flips = np.equal(flip_cost, 0.0) | (np.isfinite(flip_cost) & (radius > 0.0))
-        return np.where(flips, flip_cost, 0.0), flips
-    flips = flip_cost == 0.0 or (math.isfinite(flip_cost) and radius > 0.0)
-    return float(flip_cost) if flips else 0.0, bool(flips)
+        is_free = np.equal(flip_cost, 0.0)
+        affordable = is_free | (np.isfinite(flip_cost) & (radius > 0.0))
+        return np.where(affordable, flip_cost, 0.0), affordable
+    if flip_cost == 0.0 or (math.isfinite(flip_cost) and radius > 0.0):
+        return float(flip_cost), True
+    return 0.0, False
 
 
 def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
@@ -65,10 +80,12 @@ def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
 
 def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
     """Return Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0)."""
-    one_for_each = by_row(flip_cost)
+    has_one_per_row = by_row(flip_cost)
 
     def loss_of(part: slice) -> float:
-        costs = flip_cost[part] if one_for_each else flip_cost
+        costs = flip_cost
+        if has_one_per_row:
+            costs = flip_cost[part]
         return weights[part] @ losses(margins[part], radius_price, costs)
 
     return total(margins, loss_of)
@@ -85,17 +102,31 @@ def flip_gains(margins) -> np.ndarray:
 def flips_with_cost(margins, weights, flip_cost):
     """Return the breakpoints of the flips that have a cost.
 
-    Further, their shares of the slope Σ π_i κ_i, and this sum.
+    Parameters
+    ----------
+    margins, weights : arrays of shape (n,)
+        The margins m, and the weights π.
+    flip_cost : float or array of shape (n,)
+        The costs κ.
+
+    Returns
+    -------
+    breakpoints, shares : arrays
+        The λ_i of these flips, and π_i κ_i as a share of their sum.
+    slope : float
+        The sum Σ π_i κ_i.
     """
     if by_row(flip_cost):
         with_cost = np.isfinite(flip_cost) & (flip_cost > 0) & (weights > 0)
         costs = flip_cost[with_cost]
         slopes = weights[with_cost] * costs
         slope = float(slopes.sum())
+        # Not 0 / 0 if no flip has a cost
         shares = slopes / max(slope, 1e-300)
         return flip_gains(margins[with_cost]) / costs, shares, slope
     if flip_cost == 0 or math.isinf(flip_cost):
         return np.zeros(0), np.zeros(0), 1.0
+    # With one cost for all rows, the weights are the shares: they sum to 1.
 
     def breakpoints_of(part: slice) -> np.ndarray:
         return flip_gains(margins[part]) / flip_cost
@@ -104,13 +135,33 @@ def flips_with_cost(margins, weights, flip_cost):
 
 
 def _mass_above(breakpoints, weights, price: float) -> float:
+    """Return the weight of the breakpoints above a price."""
     return total(breakpoints, lambda part: weights[part] @ (breakpoints[part] > price))
 
 
 def smallest_best_price(
     margins, weights, norm_of_weights: float, radius, flip_cost
 ) -> np.ndarray:
-    """Return the smallest minimiser λ ≥ ‖w‖_q, for one radius or an array of radii."""
+    """Return the smallest minimiser λ ≥ ‖w‖_q of the worst-case risk.
+
+    Parameters
+    ----------
+    margins, weights : arrays of shape (n,)
+        The margins m, and the weights π.
+    norm_of_weights : float
+        The norm ‖w‖_q, below which no λ is allowed.
+    radius : float or array
+        One radius ε or several.
+    flip_cost : float or array of shape (n,)
+        The costs κ.
+
+    Returns
+    -------
+    array of the shape of `radius`
+        The smallest minimiser for every radius.
+    """
+    # 1. Where the budget pays for all flips with a breakpoint above the norm, the risk
+    # does not fall beyond the norm.
     radius = np.asarray(radius, dtype=np.float64)
     prices = np.full(radius.shape, float(norm_of_weights))
     breakpoints, shares, unit = flips_with_cost(margins, weights, flip_cost)
@@ -121,6 +172,8 @@ def smallest_best_price(
     if not scarce.any():
         return prices
     affordable = affordable[scarce]
+
+    # 2. Otherwise λ is a breakpoint. Bounds on it limit what has to be sorted.
     low, high = _bracket(breakpoints, shares, affordable)
     low = max(low, norm_of_weights)
 
@@ -128,8 +181,8 @@ def smallest_best_price(
         values = breakpoints[part]
         return part.start + np.flatnonzero((values > low) & (values <= high))
 
-    # Go down from the largest breakpoint until the mass above exceeds what the budget
-    # can flip.
+    # 3. Go down from the largest breakpoint until the mass above exceeds what the
+    # budget can flip.
     inside = np.concatenate(over_parts(breakpoints, positions_between))
     order = inside[np.argsort(breakpoints[inside])[::-1]]
     mass = np.cumsum(shares[order]) + _mass_above(breakpoints, shares, high)
@@ -149,7 +202,8 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
     n = len(breakpoints)
     low = -np.inf
     high = np.inf
-    # With this size, the sample and what lies between the bounds are about as many.
+    # What lies between the bounds is in proportion to n / √m, where m is the size of
+    # the sample: with this size, both are about as many.
     stride = n // max(SAMPLE, int((3 * n) ** (2 / 3)))
     # A GPU sorts all of them as quickly.
     if stride < 10 or not isinstance(breakpoints, np.ndarray):
@@ -160,6 +214,8 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
     mass /= mass[-1]
     # Three standard deviations of a quantile of the sample
     error = 3.0 / np.sqrt(len(sample))
+    # A bound from a sample may be wrong: it is used only if the mass above it, over all
+    # breakpoints, is on the right side.
     above = sample[np.searchsorted(mass, max(masses.min() - error, 0.0))]
     last = np.searchsorted(mass, masses.max() + error)
     below = sample[min(last, len(sample) - 1)]
@@ -175,7 +231,23 @@ def worst_case_hinge(
 ) -> np.ndarray:
     """Return the worst-case expected hinge loss for every radius.
 
-    Flips may have the gains of other margins.
+    Parameters
+    ----------
+    margins, weights : arrays of shape (n,)
+        The margins m, and the weights π.
+    norm_of_weights : float
+        The norm ‖w‖_q: by how much a unit of shift changes a margin.
+    radii : array
+        The radii ε.
+    flip_cost : float or array of shape (n,)
+        The costs κ.
+    flip_margins : array of shape (n,), optional
+        Margins that determine what flips gain, if these are others.
+
+    Returns
+    -------
+    array of the shape of `radii`
+        The worst-case risk.
     """
     if flip_margins is None:
         flip_margins = margins
@@ -203,9 +275,10 @@ def worst_case_hinge(
 def gain_of_free_flips(margins, weights, flip_cost) -> float:
     """Return the increase in the loss through flips that cost nothing."""
     free = np.equal(flip_cost, 0.0)
-    if free.any():
-        return float((weights * np.maximum(flip_gains(margins), 0.0))[free].sum())
-    return 0.0
+    if not free.any():
+        return 0.0
+    gains = weights * np.maximum(flip_gains(margins), 0.0)
+    return float(gains[free].sum())
 
 
 def worst_case_error(
@@ -214,18 +287,43 @@ def worst_case_error(
     """Return the worst-case error rate for every radius.
 
     This is a fractional knapsack over the costs of misclassification.
+
+    Parameters
+    ----------
+    margins, weights, norm_of_weights, radii, flip_cost
+        As for `worst_case_hinge`.
+
+    Returns
+    -------
+    array of the shape of `radii`
+        The worst-case error rate.
     """
     costs = costs_of_misclassification(margins, norm_of_weights, flip_cost)
-    return np.minimum(knapsack(costs, np.ones_like(costs), weights, radii), 1.0)
+    every_error_counts_1 = np.ones_like(costs)
+    rates = knapsack(costs, every_error_counts_1, weights, radii)
+    return np.minimum(rates, 1.0)
 
 
 def knapsack(costs, gains, weights, radii) -> np.ndarray:
     """Return the largest expected gain for every radius.
 
-    What gains most for its cost comes first.
+    What gains most for its cost comes first; of the last, a part is taken.
+
+    Parameters
+    ----------
+    costs, gains, weights : arrays of shape (n,)
+        The cost of turning a sample, what is gained by that, and its weight.
+    radii : array
+        The budgets.
+
+    Returns
+    -------
+    array of the shape of `radii`
+        The largest Σ of weights times gains.
     """
     free = costs == 0
-    useful = np.flatnonzero(~free & (gains > 0) & (weights > 0) & np.isfinite(costs))
+    can_be_bought = ~free & np.isfinite(costs)
+    useful = np.flatnonzero(can_be_bought & (gains > 0) & (weights > 0))
     order = useful[np.argsort(costs[useful] / gains[useful])]
     start = np.zeros(1, like=costs)
     spent = np.concatenate([start, np.cumsum(weights[order] * costs[order])])
@@ -239,7 +337,19 @@ def costs_of_misclassification(
 ) -> np.ndarray:
     """Return what it costs to misclassify each sample, by a shift or a flip.
 
-    The cost is 0 if it is misclassified already.
+    Parameters
+    ----------
+    margins : array of shape (n,)
+        The margins.
+    norm_of_weights : float
+        By how much a unit of shift changes a margin.
+    flip_cost : float or array of shape (n,)
+        The costs of flips.
+
+    Returns
+    -------
+    array of shape (n,)
+        The costs, 0 for samples that are misclassified already.
     """
     costs = np.ones_like(margins) * flip_cost
     if norm_of_weights > 0:

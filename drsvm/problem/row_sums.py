@@ -17,7 +17,8 @@ from drsvm.utils.annotations import Values, Vector
 from drsvm.utils.parallel import total
 from drsvm.utils.progress import report_progress
 
-# The distance from 1 within which margins may belong to active rows
+# The distance from 1, where the hinge has its kink, within which margins may belong to
+# active rows
 NEAR_KINK = 0.05
 
 
@@ -42,7 +43,7 @@ class GradientVariances(NamedTuple):
 
 
 def masses_of_classes(problem: Problem) -> tuple[float, float]:
-    """Return the weights of the rows of label + and of label −."""
+    """Return the weights of the rows of label + and of label −, in all."""
     return problem.query(_masses_of_classes, once=True)
 
 
@@ -57,7 +58,10 @@ def _masses_of_classes(problem: Problem) -> Sums:
 
 
 def flip_costs_of_classes(problem: Problem) -> tuple[float, float]:
-    """Return the costs of flipping all rows of label +, and of label −."""
+    """Return Σ π_i κ_i over the rows of label +, and over those of label −.
+
+    A radius of this size lets the adversary flip all labels of a class.
+    """
     if by_row(problem.flip_cost):
         return problem.query(_costs_of_classes, once=True)
     positive, negative = masses_of_classes(problem)
@@ -77,8 +81,10 @@ def masses_by_flip_cost(problem: Problem, sign: float) -> tuple[np.ndarray, np.n
     if by_row(problem.flip_cost):
         most = problem.rows.most_distinct
         return problem.query(_masses_by_flip_cost, sign, most, once=True)
-    masses = masses_of_classes(problem)
-    mass = masses[0 if sign > 0 else 1]
+    positive, negative = masses_of_classes(problem)
+    mass = negative
+    if sign > 0:
+        mass = positive
     return np.array([problem.flip_cost]), np.array([mass])
 
 
@@ -97,7 +103,22 @@ def _masses_by_flip_cost(problem: Problem, sign: float, most: int | None) -> Dis
 def gradient_of_classes(
     problem: Problem, positive: float = 1.0, negative: float = 1.0
 ) -> tuple[np.ndarray, float]:
-    """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
+    """Return sums over the rows, in which the classes have factors.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    positive, negative : float
+        The factors c_i of the rows of label + and of label −.
+
+    Returns
+    -------
+    sums : array of shape (d,)
+        Σ c_i π_i y_i x_i.
+    total : float
+        Σ c_i π_i y_i.
+    """
     return problem.query(_gradient_of_classes, positive, negative, once=True)
 
 
@@ -113,6 +134,10 @@ def range_of_decisions(problem: Problem, w: Vector, b: float = 0.0) -> Decisions
 
 
 def _range_of_decisions(problem: Problem, w: Vector, b: float) -> Sums:
+    """Return the highest value, the negative of the lowest, and the positive mass.
+
+    The sums over shards of the former two are the largest ones.
+    """
     values = problem.decision_values(w, b)
     weights = problem.sample_weight
     mass = total(values, lambda part: weights[part] @ (values[part] > 0))
@@ -133,8 +158,17 @@ def _flips_pay(problem: Problem, w: Vector, b: float) -> Largest:
 def typical_row_norm(problem: Problem, of_features: Values = None) -> float:
     """Return the mean p-norm of the rows that are not 0, as a scale for shifts.
 
-    This is 1 if all rows are 0. With factors `of_features`, it is the mean over all
-    rows.
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    of_features : array of shape (d,), optional
+        Factors of the features. With them, the mean is over all rows.
+
+    Returns
+    -------
+    float
+        The mean; without factors, 1 if all rows are 0.
     """
     norms, mass = problem.query(_norms, of_features, once=True)
     if of_features is not None:
@@ -154,7 +188,7 @@ def _norms(problem: Problem, factors) -> Sums:
 
 
 def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weighted means and deviations of dense columns."""
+    """Return the weighted means and standard deviations of dense columns."""
     _, means, variances = problem.query(_column_moments, once=True)
     return means, np.sqrt(np.maximum(variances, 0.0))
 

@@ -21,7 +21,6 @@ from drsvm.utils.annotations import Costs, Labels, Matrix, Vector
 # A sum over a column that is smaller, in units of the size of the column, may be a
 # rounding error.
 NOISE = 1e-10
-
 # Keys are equal if they differ by no more, relative to the largest one.
 SAME_KEY = 1e-12
 # The share of rows with the key of a different row from which keys are refined.
@@ -50,7 +49,11 @@ class SumParameters(NamedTuple):
 
 
 class Rows(ABC):
-    """The rows x_i of a problem."""
+    """The rows x_i of a problem.
+
+    Methods raise NotImplementedError where rows of a kind have no such thing: sharded
+    ones have no vectors in this process.
+    """
 
     shape: tuple[int, int]
     dtype: np.dtype
@@ -97,7 +100,20 @@ class Rows(ABC):
         raise NotImplementedError
 
     def norms(self, p: float, factors: np.ndarray | None = None) -> Vector:
-        """Return the p-norm of every row, with its entries multiplied by `factors`."""
+        """Return the p-norm of every row, with its entries multiplied by `factors`.
+
+        Parameters
+        ----------
+        p : float
+            1, 2 or inf.
+        factors : array of shape (d,), optional
+            Factors of the columns; by default 1.
+
+        Returns
+        -------
+        array of shape (n,)
+            The norms.
+        """
         raise NotImplementedError
 
     def moments(self, weights: Vector) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +134,18 @@ class Rows(ABC):
     def weights_of(self, coordinates: np.ndarray, along: np.ndarray) -> np.ndarray:
         """Return the weights with these coordinates.
 
-        In their basis, only the first coordinate of the sum of rows `along` is not 0.
+        Parameters
+        ----------
+        coordinates : array
+            Coordinates in a basis in which only the first coordinate of `along` is
+            not 0.
+        along : array
+            A sum of rows.
+
+        Returns
+        -------
+        array
+            The weights.
         """
         return coordinates
 
@@ -133,19 +160,30 @@ class Rows(ABC):
     # --- what the rows contain
 
     def content_keys(self, signs: Vector, weights: Vector, sizes: np.ndarray) -> Vector:
-        """Return a number for every row: equal for equal rows, and hardly otherwise.
+        """Return a key for every row: equal for equal rows, and hardly otherwise.
 
         Folds, samples and the order of rows shall depend on what the rows contain, not
         on where they stand in X, and equal rows shall stay together. This takes a hash
         of the contents that tolerates rounding errors, so each row is projected on a
         direction that the data determine: the difference of the class means, which
-        depends on neither the order of the columns nor their signs. `sizes` are the
-        root mean squares of the columns.
+        depends on neither the order of the columns nor their signs.
 
         Where the class means coincide, as in symmetric designs (grids, factorial
         designs, XOR), this direction is 0 or distinguishes some of the rows only. If
         many rows then have the key of a row that differs from them, a projection on
         fixed pseudo-random numbers is added to the keys.
+
+        Parameters
+        ----------
+        signs, weights : arrays of shape (n,)
+            Labels ±1, and weights of the rows.
+        sizes : array of shape (d,)
+            Root mean squares of the columns.
+
+        Returns
+        -------
+        array of shape (n,)
+            The keys.
         """
         keys = self._projections_on_difference(signs, weights, sizes)
         largest = float(np.abs(keys).max())
@@ -165,6 +203,8 @@ class Rows(ABC):
         self, signs: Vector, weights: Vector, sizes: np.ndarray
     ) -> Vector:
         """Return the products with the difference of the classes' means."""
+        # Without the mean of all labels the factors sum to 0: a shift of all rows
+        # changes nothing.
         factors = weights * (signs - float(weights @ signs))
         keys = factors
         # The second time, rows are weighted by their keys: otherwise columns of 0 and 1
@@ -269,7 +309,20 @@ class Rows(ABC):
     def relabelled(
         self, positive, sample_weight, flip_cost: Costs, n_given: int, kept
     ) -> Attributes:
-        """Return the attributes of a problem that change with labels and weights."""
+        """Return the attributes of a problem that change with labels and weights.
+
+        Parameters
+        ----------
+        positive, sample_weight : arrays of shape (n_given,)
+            Which of the given rows are positive, and their weights, None if equal.
+        flip_cost, n_given, kept
+            Attributes of the problem.
+
+        Returns
+        -------
+        dict
+            The attributes.
+        """
         weights = self.checked_weights(sample_weight, n_given)
         signs = np.where(self.vector(positive) > 0, 1.0, -1.0)
         if kept is not None:

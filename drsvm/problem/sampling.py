@@ -17,6 +17,7 @@ MAX_ORDERED = 10_000_000
 
 
 def _content_keys(problem: Problem):
+    """Return a number for every row that depends on what it contains."""
     return problem.rows.content_keys(
         problem.signs, problem.sample_weight, problem.column_sizes
     )
@@ -24,6 +25,7 @@ def _content_keys(problem: Problem):
 
 def content_groups(problem: Problem) -> np.ndarray:
     """Return the group of equal rows that each row is in, numbered by their keys."""
+    # Rows are equal to the one before if their keys differ by rounding errors only.
     keys = to_numpy(_content_keys(problem))
     order = np.argsort(keys)
     is_new = np.diff(keys[order]) > SAME_KEY * np.abs(keys).max()
@@ -42,8 +44,11 @@ def in_content_order(problem: Problem) -> Problem:
     if not in_this_memory or not rows.copyable or rows.stored > MAX_ORDERED:
         return problem
     weights = problem.sample_weight
+    # By contents first; equal rows by label, then by weight
     order = np.lexsort((weights, problem.signs, content_groups(problem)))
-    kept = order if problem.kept is None else problem.kept[order]
+    kept = order
+    if problem.kept is not None:
+        kept = problem.kept[order]
     ordered = problem.subset(order, weights[order])
     return ordered.with_checked(kept=kept, n_given=problem.n_given)
 
@@ -52,7 +57,8 @@ def draw_rows(problem: Problem, size: int) -> np.ndarray:
     """Return the indices of about `size` rows, drawn and ordered by their contents."""
     contents = _content_keys(problem)
     fraction = digits_of(contents * problem.signs)
-    drawn = np.flatnonzero(fraction <= np.partition(fraction, size)[size])
+    largest = np.partition(fraction, size)[size]
+    drawn = np.flatnonzero(fraction <= largest)
     drawn = drawn[np.argsort(contents[drawn], kind="stable")]
     # Equal rows are drawn together, which can be too many.
     return drawn[:: max(1, len(drawn) // size)]
@@ -73,16 +79,19 @@ def draw_by_class(problem: Problem, size: int) -> Problem:
     if problem.rows.is_sharded:
         sample = problem.rows.drawn_by_class(problem.sum_parameters, size)
         return problem.on_sample(*sample)
-    members = [np.flatnonzero(problem.signs == sign) for sign in (-1.0, 1.0)]
-    counts = [len(of_class) for of_class in members]
+    negative = np.flatnonzero(problem.signs < 0)
+    positive = np.flatnonzero(problem.signs > 0)
+    members = [negative, positive]
+    counts = [len(negative), len(positive)]
     places = drawn_members(counts, [size, size])
     drawn = []
     weights = []
     for of_class, chosen in zip(members, places, strict=True):
         chosen = of_class[np.asarray(chosen, like=of_class)]
+        drawn.append(chosen)
+        # The drawn rows have the weight of all rows of their class.
         share = problem.sample_weight[chosen]
         mass = problem.sample_weight[of_class].sum()
-        drawn.append(chosen)
         weights.append(share * (mass / share.sum()))
     return problem.subset(np.concatenate(drawn), np.concatenate(weights))
 
@@ -90,7 +99,17 @@ def draw_by_class(problem: Problem, size: int) -> Problem:
 def to_host(problem: Problem, most_entries: float) -> Problem:
     """Return the problem with its rows in this process's memory.
 
-    It is returned as it is if the rows are elsewhere and have too many entries.
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    most_entries : float
+        The largest number of stored entries that are moved.
+
+    Returns
+    -------
+    Problem
+        The problem as it is if its rows are here already, or have too many entries.
     """
     if problem.rows.stored > most_entries:
         return problem

@@ -19,6 +19,8 @@ COST_RULE = f"costs must lie between {COST_RANGE[0]:g} and {COST_RANGE[1]:g}, or
 # Larger entries of X are refused: sums of their squares overflow, and nothing could be
 # proven.
 LARGEST_ENTRY = 1e100
+# The number of names that an error lists
+MAX_SHOWN = 5
 
 
 def check_number(value, name: str, *, infinite: bool = False) -> float:
@@ -86,10 +88,13 @@ def check_feature_costs(value, d: int) -> np.ndarray | None:
     costs = _one_per("feature", value, d, "feature_cost")
     rule = f"{COST_RULE} (a feature that cannot shift)"
     _refuse(costs, ~_is_cost(costs), "feature_cost", "feature", rule)
-    return None if (costs == 1).all() else costs
+    if (costs == 1).all():
+        return None
+    return costs
 
 
 def _is_cost(cost):
+    """Return whether a cost, or each of several, is infinite or in range."""
     low, high = COST_RANGE
     return (cost == math.inf) | ((cost >= low) & (cost <= high))
 
@@ -107,7 +112,9 @@ def check_monotonic_signs(value, d: int) -> np.ndarray | None:
         "positive, 0 for a free one"
     )
     _refuse(signs, ~np.isin(signs, (-1, 0, 1)), "monotonic_cst", "feature", rule)
-    return signs.astype(np.int8) if signs.any() else None
+    if not signs.any():
+        return None
+    return signs.astype(np.int8)
 
 
 def in_order_of_features(
@@ -115,7 +122,21 @@ def in_order_of_features(
 ):
     """Return the values of a parameter in the order of the features.
 
-    Only a dict by name is changed.
+    Parameters
+    ----------
+    value : array, dict or anything else
+        What is given; only a dict by name is changed.
+    names : sequence of str, optional
+        The names of the features, if they have any.
+    parameter : str
+        The name of the parameter, for errors.
+    otherwise : float
+        The value of features that the dict does not name.
+
+    Returns
+    -------
+    list or the given value
+        One entry per feature.
     """
     if not isinstance(value, Mapping):
         return value
@@ -134,8 +155,11 @@ def in_order_of_features(
 
 
 def _shown(names: Sequence) -> str:
-    text = ", ".join(map(str, names[:5]))
-    return f"{text}, …" if len(names) > 5 else text
+    """Return up to MAX_SHOWN names as text."""
+    text = ", ".join(map(str, names[:MAX_SHOWN]))
+    if len(names) > MAX_SHOWN:
+        text += ", …"
+    return text
 
 
 def _one_per(what: str, value, count: int, name: str, kinds: str = "fiu") -> np.ndarray:
@@ -162,6 +186,7 @@ def _one_per(what: str, value, count: int, name: str, kinds: str = "fiu") -> np.
 def _refuse(
     values: np.ndarray, bad: np.ndarray, name: str, what: str, rule: str
 ) -> None:
+    """Raise an error that names the first bad value, if there is one."""
     if bad.any():
         raise ValueError(
             f"{name} has {values[bad][0]:g} at {what} {int(np.argmax(bad))}: {rule}."
@@ -193,7 +218,10 @@ class CheckedRows:
 
 def as_rows(X: Matrix) -> Matrix:
     """Return X in the form that `check_rows` returns, without checking its values."""
-    rows = _sparse_rows(X) if sparse.issparse(X) else _dense_rows(np.asarray(X))
+    if sparse.issparse(X):
+        rows = _sparse_rows(X)
+    else:
+        rows = _dense_rows(np.asarray(X))
     if 0 in rows.shape:
         raise ValueError(
             f"X is empty: its shape is {rows.shape}, but at least one row and one "
@@ -203,6 +231,7 @@ def as_rows(X: Matrix) -> Matrix:
 
 
 def _dense_rows(X: np.ndarray) -> np.ndarray:
+    """Return a C-ordered array of floats, which is read-only."""
     if X.ndim != 2:
         raise ValueError(
             f"X must have two dimensions (rows, features), got shape {X.shape}: "
@@ -214,6 +243,7 @@ def _dense_rows(X: np.ndarray) -> np.ndarray:
 
 
 def _sparse_rows(X: Matrix) -> Matrix:
+    """Return a canonical CSR array of floats, with indices of 32 bits if they fit."""
     dtype = _float_type(X.dtype)
     if X.ndim != 2:
         raise ValueError(
@@ -235,6 +265,7 @@ def _sparse_rows(X: Matrix) -> Matrix:
 
 
 def _float_type(dtype: np.dtype) -> np.dtype:
+    """Return float32 for itself, and float64 for other numbers."""
     if dtype.kind not in "fiub":
         remedy = "convert it to numbers, for instance X.astype(float)"
         if dtype.kind == "c":
@@ -263,12 +294,14 @@ def check_entries(rows: Matrix) -> None:
     ordinary = over(blocks, is_ordinary)
     if all(ordinary):
         return
+    # Which entry it is, is asked only of the first block that has one.
     first = blocks[ordinary.index(False)]
     block = stored[first]
     bad = np.argwhere(~(np.abs(block, dtype=np.float64) <= LARGEST_ENTRY))[0]
     value = block[tuple(bad)]
     i = first.start + bad[0]
     j = bad[-1]
+    # Of sparse rows, the place is one among the stored entries.
     if stored.ndim == 1:
         j = rows.indices[i]
         i = np.searchsorted(rows.indptr, i, side="right") - 1
@@ -369,7 +402,21 @@ def check_signed_rows(
 ) -> tuple[Matrix, np.ndarray, np.ndarray]:
     """Return rows, their labels ±1 and their weights, which are not scaled.
 
-    All labels may be equal.
+    This is for methods that take some of the rows at a time.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The rows.
+    signs : array of shape (n,)
+        Labels −1 and 1; all may be equal.
+    sample_weight : array of shape (n,), optional
+        Weights; by default 1.
+
+    Returns
+    -------
+    X, signs, weights : matrix and arrays
+        All of them checked.
     """
     X = check_rows(X)
     signs = np.asarray(signs, dtype=np.float64)
