@@ -7,7 +7,7 @@ precision, indicators of gaps, and rare levels that share a column.
 """
 
 from collections.abc import Callable
-from copy import copy
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,11 +63,8 @@ def to_onnx(model: Model) -> Converted:
     """
     skl2onnx = optional("skl2onnx", "exporting to ONNX needs")
 
-    # 1. A pipeline of all steps; the converter of the classifier needs the threshold
-    # that may be around it.
-    *outer, last = layers(model)
-    classifier = copy(last)
-    classifier._threshold_around = threshold_around(model)
+    # 1. A pipeline of all steps
+    *outer, classifier = layers(model)
     steps = []
     for layer in outer:
         steps += getattr(layer, "steps", [])[:-1]
@@ -88,7 +85,9 @@ def to_onnx(model: Model) -> Converted:
 
     # 3. The graph
     classes = our_classes()
-    converters = dict.fromkeys(classes, _converter(_classifier))
+    # The threshold may be that of an estimator around the classifier.
+    add_classifier = partial(_classifier, threshold=threshold_around(model))
+    converters = dict.fromkeys(classes, _converter(add_classifier))
     shapes = dict.fromkeys(classes, _keep_output_types)
     for cls, add in TRANSFORMERS.items():
         converters[cls] = _converter(add)
@@ -282,8 +281,8 @@ def _converter(
     return convert
 
 
-def _classifier(graph: Graph) -> None:
-    """Add w·x + b or f(x) + b, and the label by its sign or by the largest value."""
+def _classifier(graph: Graph, threshold: float) -> None:
+    """Add w·x + b or f(x) + b, and the label by the threshold or the largest value."""
     model = graph.step
     points = graph.joined()
     # The third output, probabilities, may be absent.
@@ -297,8 +296,7 @@ def _classifier(graph: Graph) -> None:
     values = graph.node("Add", products, model.intercept_, into=decision)
     if len(coef) == 1:
         # Decisions and probabilities stay those of the model.
-        threshold = np.array([model._threshold_around])
-        positive = graph.node("Greater", values, threshold)
+        positive = graph.node("Greater", values, np.array([threshold]))
         place = graph.node("Reshape", graph.node("Cast", positive, to=INT64), FLAT)
     else:
         place = graph.node("ArgMax", values, axis=1, keepdims=0)
