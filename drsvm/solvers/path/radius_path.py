@@ -50,7 +50,7 @@ class RadiusPath:
 
     @property
     def intercepts(self) -> np.ndarray:
-        """The intercepts."""
+        """The intercepts, one per radius."""
         return np.array([result.intercept for result in self.results])
 
     @property
@@ -61,13 +61,16 @@ class RadiusPath:
     def table(self) -> dict[str, np.ndarray]:
         """Return one column for each figure of the results.
 
-        They are radius, objective, lower_bound, gap, radius_price, n_nonzero, n_iter,
-        time and status.
+        Returns
+        -------
+        dict of arrays
+            The columns radius, objective, lower_bound, gap, radius_price, n_nonzero,
+            n_iter, time and status.
         """
         columns: dict[str, Any] = {"radius": self.radii}
-        figures = [_figures(result) for result in self.results]
-        for name in figures[0]:
-            columns[name] = np.array([of_radius[name] for of_radius in figures])
+        rows = [_figures(result) for result in self.results]
+        for name in rows[0]:
+            columns[name] = np.array([row[name] for row in rows])
         return columns
 
     def __len__(self) -> int:
@@ -175,16 +178,19 @@ def radius_path(
                 "w = 0 is optimal for every radius, so there is no path: pass radii or "
                 "check flip_cost and X."
             )
-        radii = largest * np.logspace(0.0, math.log10(smallest), n_radii)
+        ratios = np.logspace(0.0, math.log10(smallest), n_radii)
+        radii = largest * ratios
     radii = np.asarray(radii, dtype=np.float64)
     if radii.ndim != 1 or len(radii) == 0:
         raise ValueError(
             "radii must be a non-empty list of numbers, got an array of shape "
             f"{radii.shape}."
         )
-    problems = [problem.replace(radius=float(radius)) for radius in radii]
-    for each in problems:
-        check_taken(chosen, each)
+    problems = []
+    for radius in radii:
+        at_radius = problem.replace(radius=float(radius))
+        check_taken(chosen, at_radius)
+        problems.append(at_radius)
     if tol is None and is_auto(solver):
         tol = AUTO_TOL
     limits = {
@@ -194,8 +200,9 @@ def radius_path(
         "n_threads": n_threads,
     }
 
-    results = dict[int, Result]()
+    results: dict[int, Result] = {}
     last = None
+    # From the largest radius down
     order = np.argsort(-radii, kind="stable").tolist()
     # BLAS is limited once, not for every radius.
     with single_threaded_blas():
@@ -207,6 +214,7 @@ def radius_path(
             stopped = callback is not None and callback(index, result)
             if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
                 break
+    # In the order given
     solved = sorted(results)
     return RadiusPath(radii[solved], [results[index] for index in solved])
 

@@ -22,11 +22,13 @@ class ConstantState(State):
 
 
 def optimum_of_free_flips(problem: Problem) -> ConstantState | None:
-    """Return a run for κ = 0, else None.
+    """Return a run for κ = 0, and None for other problems.
 
-    Half of every sample is flipped, so w = 0 has the least objective, 1.
+    With half of every label flipped, a sample has the mean loss of 1 − m and 1 + m,
+    which is at least 1. So w = 0 has the least objective, 1.
     """
     if not np.all(problem.flip_cost == 0):
         return None
+    # α = β = π/2 prove it
     half = problem.multiples_of_weights(0.5, 0.5)
     return ConstantState(Candidate(np.zeros(problem.n_features), 0.0, half, half))

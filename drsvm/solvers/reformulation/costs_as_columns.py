@@ -19,10 +19,7 @@ from scipy import sparse
 from drsvm.problem.memory_rows import changed, scaled_columns
 from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Capability
-from drsvm.solvers.reformulation.reformulation import (
-    Reformulation,
-    WeightsAndIntercept,
-)
+from drsvm.solvers.reformulation.reformulation import Classifier, Reformulation
 
 # What solvers accept that work on these columns
 AS_COLUMNS = Capability.FLIP_COSTS | Capability.INTERCEPT_COST | Capability.COLUMN_COSTS
@@ -33,19 +30,33 @@ class CostsAsColumns(Reformulation):
     """A problem without finite costs of features and intercept.
 
     Its rows are a copy, if there are such costs.
+
+    Attributes
+    ----------
+    problem : Problem
+        That with costs in the rows.
+    feature_cost : array of shape (d,), optional
+        Factors of the columns; features that cannot shift keep the factor 1.
+    intercept_cost : float, optional
+        The size of the constant column, which is the last one, or None without it.
     """
 
     feature_cost: np.ndarray | None = None
-    """Factors of the columns; features that cannot shift keep the factor 1."""
-
     intercept_cost: float | None = None
-    """The size of the constant column, which is the last one, or None without it."""
 
     @classmethod
     def of(cls, problem: Problem, intercept: bool = True) -> "CostsAsColumns":
         """Return a problem in units of its costs.
 
-        Without `intercept`, that of the intercept stays as it is.
+        Parameters
+        ----------
+        problem : Problem
+        intercept : bool
+            Whether a cost of the intercept becomes a column, too.
+
+        Returns
+        -------
+        CostsAsColumns
         """
         factors = None
         constant = None
@@ -60,7 +71,7 @@ class CostsAsColumns(Reformulation):
             problem = _with_constant_column(problem, constant)
         return cls(problem, factors, constant)
 
-    def _inner(self, weights, intercept) -> WeightsAndIntercept:
+    def _inner(self, weights, intercept) -> Classifier:
         if self.feature_cost is not None:
             weights = weights / self.feature_cost
         if self.intercept_cost is not None:
@@ -68,7 +79,7 @@ class CostsAsColumns(Reformulation):
             intercept = 0.0
         return weights, intercept
 
-    def _outer(self, weights, intercept) -> WeightsAndIntercept:
+    def _outer(self, weights, intercept) -> Classifier:
         if self.intercept_cost is not None:
             intercept = float(self.intercept_cost * weights[-1])
             weights = weights[:-1]
@@ -94,7 +105,7 @@ def _with_constant_column(problem: Problem, size: float) -> Problem:
 def with_constant(X, size: float):
     """Return rows with one more column, of the given size in every row.
 
-    Float32 rows stay so if it can be exact.
+    Rows in single precision stay so if the size is exact in it.
     """
     dtype = X.dtype
     if float(dtype.type(size)) != size:
@@ -106,4 +117,5 @@ def with_constant(X, size: float):
     def widened(rows):
         return np.hstack([rows, np.full((len(rows), 1), size, dtype=dtype)])
 
+    # Large dense rows in a file are changed whenever they are read.
     return changed(X, widened)

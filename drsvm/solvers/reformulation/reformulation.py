@@ -1,6 +1,7 @@
 """A problem in other coordinates, with a way there and a way back.
 
-A solver sees the inner problem, a user the outer one. Both have the same optimum.
+A solver sees the inner problem, a user the outer one. Both have the same optimum, the
+same rows in the same order, and the same multipliers.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +15,7 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result
 from drsvm.solvers.base import Candidate
 
-WeightsAndIntercept = tuple[np.ndarray, float]
+Classifier = tuple[np.ndarray, float]  # weights and intercept
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +24,14 @@ class Reformulation(ABC):
 
     A classifier is a `Result`, a `Candidate` or a pair of weights and intercept. What
     else it has, such as multipliers, is the same inside and outside.
+
+    Attributes
+    ----------
+    problem : Problem
+        The inner problem.
     """
 
     problem: Problem
-    """The inner problem."""
 
     def to_inner(self, start) -> Any:
         """Convert a classifier for the outer problem, or None."""
@@ -37,11 +42,11 @@ class Reformulation(ABC):
         return _converted(found, self._outer)
 
     @abstractmethod
-    def _inner(self, weights: np.ndarray, intercept: float) -> WeightsAndIntercept:
+    def _inner(self, weights: np.ndarray, intercept: float) -> Classifier:
         """Convert weights and intercept for the outer problem to the inner one."""
 
     @abstractmethod
-    def _outer(self, weights: np.ndarray, intercept: float) -> WeightsAndIntercept:
+    def _outer(self, weights: np.ndarray, intercept: float) -> Classifier:
         """Convert weights and intercept for the inner problem to the outer one."""
 
     def with_regularisation(self, radius: float, l2: float) -> "Reformulation":
@@ -58,10 +63,8 @@ class Unchanged(Reformulation):
     _outer = _inner
 
 
-def _converted(
-    classifier, convert: Callable[[np.ndarray, float], WeightsAndIntercept]
-) -> Any:
-    """Return a classifier, or None, with other weights and intercept."""
+def _converted(classifier, convert: Callable[..., Classifier]) -> Any:
+    """Return a classifier with other weights and intercept; None stays None."""
     if classifier is None:
         return None
     if isinstance(classifier, Result | Candidate):

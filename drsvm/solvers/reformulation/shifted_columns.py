@@ -1,4 +1,9 @@
-"""Columns relative to an offset that the intercept absorbs (`problem/centring.py`)."""
+"""Columns relative to an offset that the intercept absorbs.
+
+With w·x + b = w·(x − c) + (b + w·c), rows x − c have the same decision values after the
+intercept has grown by w·c. Columns whose values are far from 0 compared with their
+spread would otherwise lose digits (see `problem/centring.py`).
+"""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,18 +14,25 @@ from drsvm.problem.centring import NEGLIGIBLE, offset_of_far_columns, shifted_in
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
 from drsvm.solvers.reformulation.reformulation import (
+    Classifier,
     Reformulation,
     Unchanged,
-    WeightsAndIntercept,
 )
 
 
 @dataclass(frozen=True, eq=False)
 class ShiftedColumns(Reformulation):
-    """A problem on the rows x − c instead of x, where c is the `offset`.
+    """A problem on the rows x − c instead of x.
 
     The rows are copied, except for large dense ones in a file, which are shifted
     whenever they are read.
+
+    Attributes
+    ----------
+    problem : Problem
+        That with the shifted rows.
+    offset : array of shape (d,)
+        c.
     """
 
     offset: np.ndarray
@@ -34,6 +46,7 @@ class ShiftedColumns(Reformulation):
         outer = super().to_outer(found)
         if not isinstance(outer, Result):
             return outer
+        # The way back tells what rounding has changed.
         weights, intercept = self._inner(outer.weights, outer.intercept)
         if abs(intercept - found.intercept) <= NEGLIGIBLE:
             return outer
@@ -43,10 +56,10 @@ class ShiftedColumns(Reformulation):
             return replace(outer, status=Status.STALLED)
         return outer
 
-    def _inner(self, weights, intercept) -> WeightsAndIntercept:
+    def _inner(self, weights, intercept) -> Classifier:
         return weights, shifted_intercept(self.offset, weights, intercept)
 
-    def _outer(self, weights, intercept) -> WeightsAndIntercept:
+    def _outer(self, weights, intercept) -> Classifier:
         return weights, shifted_intercept(-self.offset, weights, intercept)
 
 
