@@ -23,7 +23,7 @@ from drsvm.utils.parallel import slices
 # Bytes per row beyond its features: the state of a run, its corrections, and vectors of
 # one pass
 STATE_BYTES = 160
-# Size of the blocks in which rows cross that do not fit onto the GPU
+# Size of the blocks in which rows that do not fit onto the GPU are sent there
 BLOCK_BYTES = 1 << 30
 NUMBERS = "biuf"  # kinds of the data types that the GPU takes
 

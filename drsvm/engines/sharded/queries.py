@@ -75,7 +75,7 @@ def breakpoints(
 
 
 def costs_of_errors(
-    _, problem: Problem, w, b: float, size: float, path: Path, bins: Bins
+    _, problem: Problem, w, b: float, norm_of_weights: float, path: Path, bins: Bins
 ) -> Sums:
     """Return a histogram of the costs of turning a correct prediction into a wrong one.
 
@@ -83,7 +83,7 @@ def costs_of_errors(
     """
     margins = problem.margins(w, b)
     weights = problem.sample_weight
-    costs = costs_of_misclassification(margins, size, problem.flip_cost)
+    costs = costs_of_misclassification(margins, norm_of_weights, problem.flip_cost)
     positive = (costs > 0) & np.isfinite(costs)
     histogram = Histogram.of(costs[positive], weights[positive], path, bins)
     return Sums((histogram, float(weights @ (costs == 0))))

@@ -194,22 +194,28 @@ class ShardedRows(Rows):
     # --- certificates ---
 
     def price_and_risk(
-        self, given: SumParameters, w, b: float, size: float
+        self, given: SumParameters, w, b: float, norm_of_weights: float
     ) -> tuple[float, float]:
-        """Return the smallest optimal λ ≥ size, and the worst-case risk with it."""
-        return self._prices_and_risks(given, w, b, size, [given.radius])[0]
+        """Return the smallest optimal λ ≥ ‖w‖_q, and the worst-case risk with it."""
+        return self._prices_and_risks(given, w, b, norm_of_weights, [given.radius])[0]
 
     def worst_case(
-        self, given: SumParameters, loss: str, w, b: float, size: float, radii
+        self,
+        given: SumParameters,
+        loss: str,
+        w,
+        b: float,
+        norm_of_weights: float,
+        radii,
     ) -> np.ndarray:
         """Return the worst-case risk for every radius (see `Problem.worst_case`)."""
         if loss == "zero-one":
-            return self._worst_case_errors(given, w, b, size, radii)
-        found = self._prices_and_risks(given, w, b, size, radii)
+            return self._worst_case_errors(given, w, b, norm_of_weights, radii)
+        found = self._prices_and_risks(given, w, b, norm_of_weights, radii)
         return np.array([risk for _, risk in found])
 
     def _worst_case_errors(
-        self, given: SumParameters, w, b: float, size: float, radii
+        self, given: SumParameters, w, b: float, norm_of_weights: float, radii
     ) -> np.ndarray:
         """Return the worst-case error for every radius.
 
@@ -217,13 +223,13 @@ class ShardedRows(Rows):
         one in part (`problem/risk.py` has the same for rows in memory). What turning
         the first rows costs is a sum of mass · cost, so `crossing` finds the last one.
         """
-        ask = partial(self._ask, given, queries.costs_of_errors, w, b, size)
+        ask = partial(self._ask, given, queries.costs_of_errors, w, b, norm_of_weights)
         # Several radii begin with the same histogram, and may share more.
         histograms = cache(ask)
         # A cost is a margin divided by the norm of the weights, or a flip cost.
         unit = min(typical_flip_cost(given.flip_cost), 1e300)
-        if size > 0:
-            unit = 1.0 / size
+        if norm_of_weights > 0:
+            unit = 1.0 / norm_of_weights
         bins = Bins(0.0, math.inf, unit)
         whole, sure = histograms((), bins)
         errors = []
@@ -237,26 +243,26 @@ class ShardedRows(Rows):
         return np.array(errors)
 
     def _prices_and_risks(
-        self, given: SumParameters, w, b: float, size: float, radii
+        self, given: SumParameters, w, b: float, norm_of_weights: float, radii
     ) -> list[tuple[float, float]]:
-        """Return the smallest optimal λ ≥ size and the risk, for every radius.
+        """Return the smallest optimal λ ≥ ‖w‖_q and the risk, for every radius.
 
         As a function of λ, the expected loss has a breakpoint for every row whose flip
         has a cost, and to the left of it a slope that is steeper by π_i κ_i, the mass
         of the breakpoint. So the optimal λ is the largest breakpoint at which the mass
-        of those from there up exceeds the radius, or `size` if there is none.
+        of those from there up exceeds the radius, or ‖w‖_q if there is none above it.
         """
-        ask = partial(self._ask, given, queries.breakpoints, w, b, size)
+        ask = partial(self._ask, given, queries.breakpoints, w, b, norm_of_weights)
         # Several radii begin with the same histogram, and may share more.
         histograms = cache(ask)
         # Breakpoints are about 1 / κ, if not smaller than ‖w‖_q.
-        unit = max(size, 1.0 / typical_flip_cost(given.flip_cost), 1e-300)
-        bins = Bins(size, math.inf, unit, descending=True)
+        unit = max(norm_of_weights, 1.0 / typical_flip_cost(given.flip_cost), 1e-300)
+        bins = Bins(norm_of_weights, math.inf, unit, descending=True)
         whole, loss = histograms((), bins)
         prices_and_risks = []
         for radius in radii:
             affordable = radius * (1.0 + TIE)
-            price = size
+            price = norm_of_weights
             mass, moment = whole.total
             if affordable < mass:
                 price, mass, moment = crossing(histograms, bins, affordable, MASS)
