@@ -101,7 +101,8 @@ class Adversary:
     def _steepest(self) -> list[tuple[int, int]]:
         """The pairs of classes between which shifts have the highest rate."""
         steep = np.zeros(self.rates.shape, dtype=bool)
-        steep[self._labels] = self.rates[self._labels] >= self.rate * (1.0 - TIE)
+        least = self.rate * (1.0 - TIE)
+        steep[self._labels] = self.rates[self._labels] >= least
         pairs = np.argwhere(np.tril(steep | steep.T, -1))
         return [(int(j), int(k)) for j, k in pairs]
 
@@ -163,7 +164,12 @@ class Adversary:
         return self._attack(atoms, shift, pair, attained=True)
 
     def _attack(
-        self, atoms: Atoms, shift: np.ndarray, pair: tuple[int, int], *, attained: bool
+        self,
+        atoms: Atoms,
+        shift: np.ndarray,
+        pair: tuple[int, int],
+        *,
+        attained: bool,
     ) -> Attack:
         """Return the attack that moves atoms between two classes."""
         first, second = pair
@@ -293,7 +299,10 @@ class Adversary:
         return self._attack(atoms, shift, pair, attained=forgone <= 0)
 
     def _least_forgone(
-        self, atoms: Atoms, label: int, other: int
+        self,
+        atoms: Atoms,
+        label: int,
+        other: int,
     ) -> tuple[float, float, int]:
         """Return the cost of flipping an atom to a label, what it forgoes, its place.
 
@@ -305,7 +314,8 @@ class Adversary:
         costs = np.zeros(len(codes))
         # Infinite costs must not meet flips of 0.
         flipped = flips != 0
-        costs[flipped] = flips[flipped] * self.problem.flip_costs[atoms.rows][flipped]
+        flip_costs = self.problem.flip_costs[atoms.rows]
+        costs[flipped] = flips[flipped] * flip_costs[flipped]
         forgone = self._forgone(atoms, label, other) + self.rate * costs
         best = int(np.lexsort((forgone, costs > 0))[0])
         return float(costs[best]), float(forgone[best]), best

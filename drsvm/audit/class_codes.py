@@ -18,7 +18,10 @@ REST_AND_CLASS = np.array([False, True])
 
 
 def codes_of_two(
-    y: Labels, values: np.ndarray, classes: np.ndarray | None, positive: object
+    y: Labels,
+    values: np.ndarray,
+    classes: np.ndarray | None,
+    positive: object,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return two classes, and the place of each row's label among them.
 

@@ -154,7 +154,10 @@ def column_shifts(before: list[Summary], after: list[Summary]) -> list[ColumnShi
 
 
 def _shift_of_numbers(
-    name: str, quantiles_before: list[float], quantiles_now: list[float], noise: float
+    name: str,
+    quantiles_before: list[float],
+    quantiles_now: list[float],
+    noise: float,
 ) -> ColumnShift:
     """Return the mean distance of quantiles: the one-dimensional transport distance."""
     # A file may have kept fewer quantiles: the middle ones of as many parts.

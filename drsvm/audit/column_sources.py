@@ -100,7 +100,10 @@ class Columns:
 
 
 def columns_behind(
-    model: Classifier, X: Matrix, features: Matrix, names: Sequence[str] | None
+    model: Classifier,
+    X: Matrix,
+    features: Matrix,
+    names: Sequence[str] | None,
 ) -> Columns:
     """Return the earliest table of which each feature comes from one column.
 
@@ -126,7 +129,8 @@ def columns_behind(
     if first == len(steps):
         return Columns(features, shown_names(names, features.shape[1]), sources, [])
     table = _transformed(X, steps[:first])
-    names = getattr(steps[first], "feature_names_in_", getattr(table, "columns", None))
+    columns = getattr(table, "columns", None)
+    names = getattr(steps[first], "feature_names_in_", columns)
     if hasattr(table, "reindex"):
         # The columns may be in another order, among others.
         table = table.reindex(columns=names)

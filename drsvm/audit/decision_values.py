@@ -27,7 +27,7 @@ from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.result import Result
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
 
-# Attributes of classifiers in which pairs of classes vote
+# Attributes of classifiers in which pairs of classes vote: SVC, OneVsOneClassifier
 SIGNS_OF_VOTES = ("support_vectors_", "decision_function_shape", "pairwise_indices_")
 # One decision function f becomes the values −f/2 and f/2 of its two sides, so that the
 # larger one decides and their difference is f.
@@ -228,7 +228,8 @@ def _linear_functions(
     name = type(classifier).__name__
     # 0 if they are not known
     n_classes = 0 if classes is None else len(classes)
-    if n_classes > 2 and any(hasattr(classifier, sign) for sign in SIGNS_OF_VOTES):
+    votes = any(hasattr(classifier, sign) for sign in SIGNS_OF_VOTES)
+    if n_classes > 2 and votes:
         wanted = "each class"
         if positive is not None:
             wanted = f"{positive!r} against the rest"
@@ -290,8 +291,10 @@ def kernel_classifier(model: Any) -> KernelClassifier | None:
 
     None if it is of another kind, or has weights, as with a linear kernel.
     """
-    has_coefficients = hasattr(model, "dual_coef_") and not hasattr(model, "coef_")
-    if not has_coefficients or len(getattr(model, "classes_", ())) < 2:
+    if not hasattr(model, "dual_coef_") or hasattr(model, "coef_"):
+        return None
+    if len(getattr(model, "classes_", ())) < 2:
+        # A OneClassSVM, or an SVR
         return None
     if hasattr(model, "_kernel_classifier"):
         # WassersteinKernelSVC

@@ -75,7 +75,10 @@ def envelope(costs: np.ndarray, gains: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def largest_gains(
-    costs: np.ndarray, gains: np.ndarray, weights: np.ndarray, radii: np.ndarray
+    costs: np.ndarray,
+    gains: np.ndarray,
+    weights: np.ndarray,
+    radii: np.ndarray,
 ) -> np.ndarray:
     """Return the largest expected gain for every radius, with one option for each row.
 
@@ -156,7 +159,11 @@ class ErrorCosts:
         return total
 
     def in_population(
-        self, radii: np.ndarray, limit: str, confidence: float, n: int
+        self,
+        radii: np.ndarray,
+        limit: str,
+        confidence: float,
+        n: int,
     ) -> np.ndarray:
         """Return bounds on the largest expected cost in the population of n rows.
 
@@ -174,7 +181,11 @@ class ErrorCosts:
         return np.minimum(by_bands, by_radius_prices)
 
     def _by_bands(
-        self, radii: np.ndarray, limit: str, confidence: float, n: int
+        self,
+        radii: np.ndarray,
+        limit: str,
+        confidence: float,
+        n: int,
     ) -> np.ndarray:
         """Return bounds by bands around the distributions of costs, for each level."""
         largest = self.levels[-1]

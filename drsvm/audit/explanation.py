@@ -166,7 +166,8 @@ class Explanation:
         # Names are shown in one line.
         names = [" ".join(name.split()) for name in self.features]
         texts = []
-        for part in slices(len(self.decision), max(1, MAX_RANKED // len(names))):
+        size = max(1, MAX_RANKED // len(names))
+        for part in slices(len(self.decision), size):
             terms = dense(self.contributions[part])
             largest = np.argsort(-np.abs(terms), axis=1, kind="stable")[:, :k]
             cells = self._cells(part)

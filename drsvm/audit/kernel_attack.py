@@ -64,7 +64,10 @@ class KernelAttack(KernelAdversary):
         return dense(self.kernel.landmarks)
 
     def _margins(
-        self, rows: slice | np.ndarray, codes: np.ndarray, shifts: np.ndarray
+        self,
+        rows: slice | np.ndarray,
+        codes: np.ndarray,
+        shifts: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the margins of shifted rows, and their gradients in units of cost."""
         coef = self.data.coef
@@ -80,7 +83,10 @@ class KernelAttack(KernelAdversary):
         return margins, self.ratios * gradients
 
     def _descended(
-        self, rows: slice, codes: np.ndarray, radius: float
+        self,
+        rows: slice,
+        codes: np.ndarray,
+        radius: float,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the shifts with the lowest margins on the way of projected gradients.
 
@@ -124,7 +130,8 @@ class KernelAttack(KernelAdversary):
         """The length of the shortest shift across the boundary found for each row."""
         codes = self.data.codes
         shifts, margins = self._lowest(codes)
-        lengths = np.where(margins <= 0.0, np.linalg.norm(shifts, axis=2), np.inf)
+        lengths = np.linalg.norm(shifts, axis=2)
+        lengths[margins > 0.0] = np.inf
         shortest = lengths.argmin(axis=0)
         is_right = self.data.margins > 0
         distances = np.where(is_right, np.inf, 0.0)
@@ -195,12 +202,16 @@ class KernelAttack(KernelAdversary):
         steps, rows = np.nonzero((corners[1:] != corners[:-1]) & (mass > 0.0))
         before = corners[steps, rows]
         after = corners[steps + 1, rows]
-        dearer = mass[rows] * (moves.costs[after, rows] - moves.costs[before, rows])
-        worse = mass[rows] * (moves.losses[after, rows] - moves.losses[before, rows])
+        costs = moves.costs[after, rows] - moves.costs[before, rows]
+        losses = moves.losses[after, rows] - moves.losses[before, rows]
+        dearer = mass[rows] * costs
+        worse = mass[rows] * losses
         order = np.argsort(-worse / dearer, kind="stable")
         spent = np.append(0.0, np.cumsum(dearer[order]))
+        # The number of changes that the budget pays for
         radius = self.problem.radius
-        n_paid = int(np.searchsorted(spent[1:], radius * (1.0 + TIE), side="right"))
+        affordable = radius * (1.0 + TIE)
+        n_paid = int(np.searchsorted(spent[1:], affordable, side="right"))
         paid = order[:n_paid]
         places = np.arange(len(mass))
         options = corners[0].copy()

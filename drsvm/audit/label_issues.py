@@ -299,7 +299,10 @@ class LabelJudge(WassersteinSVC):
 
 
 def _judged_at_once(
-    model: Pipeline, table: Table, folds: Folds, report_fold: Callable
+    model: Pipeline,
+    table: Table,
+    folds: Folds,
+    report_fold: Callable,
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return `decisions_in_folds` and those of all rows, by one fit of our own judge.
 
@@ -395,7 +398,11 @@ def has_rows_of_one_length(X: Matrix) -> bool:
 
 
 def robust_classifier(
-    X: Matrix, *, standardise: bool = True, kind: type = LabelJudge, **settings: Any
+    X: Matrix,
+    *,
+    standardise: bool = True,
+    kind: type = LabelJudge,
+    **settings: Any,
 ) -> Pipeline:
     """Return an unfitted classifier for label issues.
 

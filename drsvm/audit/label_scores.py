@@ -125,7 +125,9 @@ class LabelIssues:
         flagged = int(self.is_label_issue.sum())
         if self.n_contradicted == 0 and self.wrong_labels is None:
             return f"None of {n:,} labels contradicted."
-        who = "the classifier" if self.second_label is None else "both classifiers"
+        who = "both classifiers"
+        if self.second_label is None:
+            who = "the classifier"
         counts = (
             f"{self.n_contradicted:,} of {n:,} labels contradicted by {who}, "
             f"{flagged:,} of them flagged."
@@ -289,7 +291,10 @@ def issues_from(
 
 
 def _margin_of_both(
-    in_folds: np.ndarray, own: np.ndarray, given: np.ndarray, weights: np.ndarray
+    in_folds: np.ndarray,
+    own: np.ndarray,
+    given: np.ndarray,
+    weights: np.ndarray,
 ) -> np.ndarray:
     """Return the margins of given labels by the mean of two decisions per row.
 

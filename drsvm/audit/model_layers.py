@@ -88,8 +88,9 @@ def last_step(model: Classifier, X: Matrix) -> tuple[Any, Matrix, Sequence[str] 
 def _check_columns(columns: list, expected: list) -> None:
     if columns == expected:
         return
-    unexpected = [name for name in columns if name not in set(expected)]
-    example = unexpected[0] if unexpected else "(only their order differs)"
+    known = set(expected)
+    unexpected = (name for name in columns if name not in known)
+    example = next(unexpected, "(only their order differs)")
     raise ValueError(
         f"X has different columns from those the model was fitted with: {example!r} … "
         f"Pass the columns {expected[:3]} … in this order, for instance "

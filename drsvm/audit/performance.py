@@ -37,7 +37,11 @@ Figures: TypeAlias = dict[str, Any]
 
 
 def scores(
-    decisions: np.ndarray, y: np.ndarray, classes: np.ndarray, *, new_rows: bool = False
+    decisions: np.ndarray,
+    y: np.ndarray,
+    classes: np.ndarray,
+    *,
+    new_rows: bool = False,
 ) -> Figures:
     """Return accuracy, ROC AUC, recall and precision per class, confusion matrix.
 
@@ -129,7 +133,10 @@ def _ratios(parts: np.ndarray, wholes: np.ndarray) -> list[float | None]:
 
 
 def leads(
-    decisions: np.ndarray, others: np.ndarray, y: np.ndarray, classes: np.ndarray
+    decisions: np.ndarray,
+    others: np.ndarray,
+    y: np.ndarray,
+    classes: np.ndarray,
 ) -> Figures:
     """Return by how much the figures of a classifier exceed those of another.
 

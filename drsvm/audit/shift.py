@@ -235,7 +235,10 @@ def measure_shift(
 
 
 def shift_between(
-    before: AuditSample, after: AuditSample, confidence: float, random_state: Any
+    before: AuditSample,
+    after: AuditSample,
+    confidence: float,
+    random_state: Any,
 ) -> Shift:
     """Return how new rows differ from audited ones, given what is known of both."""
     if hasattr(random_state, "randint"):
@@ -321,7 +324,10 @@ def _with_labels(
 
 
 def _movements(
-    pooled: Pooled, codes: np.ndarray, shares: np.ndarray, masses: np.ndarray
+    pooled: Pooled,
+    codes: np.ndarray,
+    shares: np.ndarray,
+    masses: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return how far classes moved by themselves, and all rows together.
 
@@ -343,7 +349,10 @@ def _movements(
 
 
 def _change_of_relation(
-    pooled: Pooled, codes: np.ndarray, shares: np.ndarray, masses: np.ndarray
+    pooled: Pooled,
+    codes: np.ndarray,
+    shares: np.ndarray,
+    masses: np.ndarray,
 ) -> float:
     """Return by how much classes have moved more by themselves than together.
 

@@ -260,7 +260,10 @@ class _Measure(NamedTuple):
 
 
 def _risks_by_radius(
-    adversary: Adversary, measure: _Measure, radius: Any, sample_weight: Values
+    adversary: Adversary,
+    measure: _Measure,
+    radius: Any,
+    sample_weight: Values,
 ) -> Costs:
     """Return the risks in the shape of the radius."""
     radii = _checked_radii(radius)

@@ -192,8 +192,9 @@ def worst_case_distribution(
     # Of a linear classifier, this is the exact adversary.
     adversary = adversary_for(data, ball, KernelAttack)
     attack = adversary.worst_attack(slack)
-    # For a kernel, the attack is a lower bound; its risk is reported from above.
-    risk = adversary_for(data, ball).hinge_risks(np.array(adversary.problem.radius))
+    # For a kernel, the attack is a lower bound; the risk is reported from above.
+    radius_of_ball = np.array(adversary.problem.radius)
+    risk = adversary_for(data, ball).hinge_risks(radius_of_ball)
     rows, mass, codes = attack.atoms
     return WorstCaseDistribution(
         rows=rows,
