@@ -13,7 +13,7 @@ from drsvm.cli.screen import Screen
 from drsvm.cli.settings import Settings
 from drsvm.persistence.model_files import OpenModel, SavedModel
 from drsvm.tables import DataFileError, Dataset, ReadOptions, Schema
-from drsvm.tables.arrow_columns import Table, taken
+from drsvm.tables.arrow_columns import Table, take_rows
 from drsvm.tables.copies import about_copies, copies_of, held_out_rows
 from drsvm.utils.annotations import Matrix
 
@@ -241,7 +241,7 @@ def names_of_features(schema: Schema) -> list[str]:
 
 def rows_of(X: Table | Matrix, rows: np.ndarray) -> Table | Matrix:
     """Return some rows of a table or a matrix."""
-    return taken(X, rows) if hasattr(X, "take") else X[rows]
+    return take_rows(X, rows) if hasattr(X, "take") else X[rows]
 
 
 def load_for_model(

@@ -35,7 +35,7 @@ def is_text(column: Column) -> bool:
     return str(column.type) in ("string", "large_string")
 
 
-def taken(table: Table, rows: np.ndarray) -> Table:
+def take_rows(table: Table, rows: np.ndarray) -> Table:
     """Return the rows of a table or column that have the given positions."""
     # All rows in their order: nothing to copy.
     if len(rows) == len(table) and (np.diff(rows) == 1).all():

@@ -17,7 +17,7 @@ from drsvm.tables.arrow_columns import (
     cleaned,
     columns_of,
     pyarrow_or_error,
-    taken,
+    take_rows,
     text_of,
 )
 from drsvm.tables.files import ARROW, OTHER_COLUMNS, compression_of, files_of, invalid
@@ -90,10 +90,10 @@ class TableFile:
             return {}
         texts = {}
         for name, column in columns_of(self.stored(names)).items():
-            texts[name] = list(map(text_of, taken(column, rows).to_pylist()))
+            texts[name] = list(map(text_of, take_rows(column, rows).to_pylist()))
         return texts
 
-    def swallowed(self, name: str, cell: str) -> bool:
+    def contains_rows(self, name: str, cell: str) -> bool:
         """Return True for a cell that seems to contain other rows (CSV only)."""
         return False
 

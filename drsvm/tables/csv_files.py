@@ -217,7 +217,7 @@ class CsvFile(TableFile):
         for _ in self._records(file):
             pass
 
-    def swallowed(self, name: str, cell: str) -> bool:
+    def contains_rows(self, name: str, cell: str) -> bool:
         """Return True for a cell that seems to contain other rows.
 
         That happens where a closing quote is missing. A row that goes on behind such a

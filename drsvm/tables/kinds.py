@@ -309,7 +309,7 @@ class _Inspection:
 
     def _category(self, name: str, cells: Coded) -> Kind:
         """Return the kind of categories; one that contains other rows is a problem."""
-        problems = line_break(cells, name, self.file)
+        problems = unclosed_quotes(cells, name, self.file)
         return Kind(Style.CATEGORY, levels=len(cells.values), problems=problems)
 
 
@@ -363,14 +363,14 @@ def rare_below(n_rows: int) -> int:
     return int(np.clip(n_rows // SMALL_PARTS, 1, RARE))
 
 
-def line_break(cells: Coded, name: str, file: TableFile) -> list[Message]:
+def unclosed_quotes(cells: Coded, name: str, file: TableFile) -> list[Message]:
     """Return the problem that a cell contains other rows, for want of a closing quote.
 
     The list is empty if there is no such cell.
     """
     broken = []
     for code, value in enumerate(cells.values):
-        if file.swallowed(name, str(value)):
+        if file.contains_rows(name, str(value)):
             broken.append(code)
     if not broken:
         return []

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from drsvm.tables.arrow_columns import taken
+from drsvm.tables.arrow_columns import take_rows
 from drsvm.tables.arrow_tables import ArrowTable, TableFile
 from drsvm.tables.cell_styles import Style
 from drsvm.tables.columns import (
@@ -22,7 +22,13 @@ from drsvm.tables.csv_files import CsvFile
 from drsvm.tables.dataset import Dataset, ReadOptions, Schema
 from drsvm.tables.decimal_signs import with_numbers
 from drsvm.tables.files import files_of, head_and_format, invalid
-from drsvm.tables.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
+from drsvm.tables.kinds import (
+    FREQUENT_GAPS,
+    Kind,
+    kinds_of,
+    rare_below,
+    unclosed_quotes,
+)
 from drsvm.tables.notes import (
     about_leaky_columns,
     leaky_columns,
@@ -112,7 +118,7 @@ def read_table(
     if y.dtype == bool:
         truth_labels = sorted(labels.texts(), key=str.lower)
         schema = replace(schema, truth_labels=truth_labels)
-    X = taken(converted(file, table, schema, empty), kept)
+    X = take_rows(converted(file, table, schema, empty), kept)
     verified = None
     for name in chosen.roles["verified"]:
         verified = truth_of(file, table, name, options)[kept]
@@ -209,11 +215,11 @@ def read_like(
     # 3. The rows that are used; the labels of some may be missing
     needed = None if options.unlabelled else label
     kept, dropped = kept_rows(file, table, needed, schema, options)
-    X = taken(X, kept)
+    X = take_rows(X, kept)
     y = None
     labelled = None
     if label is not None:
-        labels = coded(taken(table.column(label), kept))
+        labels = coded(take_rows(table.column(label), kept))
         labelled = labels.codes >= 0
         if labelled.any():
             labels = labels._replace(codes=labels.codes[labelled])
@@ -264,7 +270,7 @@ def _problems(
         count = len(drops) + 1
         what = f"{count} columns are called {called!r}, like the label: drop the others"
         problems.append(Message(f"{what}.", fixes=drops))
-    problems += line_break(labels, chosen.label, file)
+    problems += unclosed_quotes(labels, chosen.label, file)
     for kind in kinds.values():
         problems += kind.problems
     for role, name in chosen.mentioned:

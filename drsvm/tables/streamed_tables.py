@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.tables.arrow_columns import Table, taken
+from drsvm.tables.arrow_columns import Table, take_rows
 from drsvm.tables.arrow_tables import BLOCK_ROWS, ArrowTable, with_text
 from drsvm.tables.columns import choose_columns
 from drsvm.tables.conversion import converted, truth_of, unused_rows
@@ -210,7 +210,7 @@ class _Stream:
             unused = unused_rows(table, block, self.label, schema, self.options)
             if unused.all():
                 continue
-            block = taken(block, np.flatnonzero(~unused))
+            block = take_rows(block, np.flatnonzero(~unused))
             labels = coded(block.column(self.label))
             codes = []
             for text in labels.values:
