@@ -151,6 +151,7 @@ def solve_reformulated(
         tol = AUTO_TOL
 
     def attempt(inner: Reformulation, start) -> Result:
+        """Solve an inner problem, and return the result for the outer one."""
         chosen = make_solver(solver, inner.problem, **settings or {})
         result = run(
             inner.problem,

@@ -92,6 +92,7 @@ class Incumbent:
         self.dual = self._dual_point(self.dual.hinge_dual, self.dual.flip_dual)
 
     def _dual_point(self, hinge_dual, flip_dual) -> DualPoint:
+        """Return what multipliers prove, also about the best classifier."""
         return dual_point(
             self.problem,
             hinge_dual,

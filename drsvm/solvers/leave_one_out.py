@@ -30,7 +30,7 @@ from drsvm.solvers.base import check_limits
 from drsvm.solvers.interior_point.cones import cone_at
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.interior_point.small import SmallState
-from drsvm.solvers.interior_point.starts import Start
+from drsvm.solvers.interior_point.starts import Start, point_of
 
 # The μ of the central path: of 0.001, 0.01, 0.03 and 0.1, which differ little, this
 # comes closest to training again.
@@ -77,7 +77,7 @@ def decisions_without(
         The decision values.
     """
     # 1. A point on the central path beside the solution
-    point = _point(problem, weights, intercept)
+    point = point_of(problem, np.asarray(weights), intercept)
     lam = _central_lam(problem, point, problem.norm_of(weights, intercept))
     limits = check_limits(problem, InteriorPoint())
     run = SmallState(problem, limits, Start(point, lam, SMOOTHING))
@@ -87,13 +87,6 @@ def decisions_without(
     alpha, h = run.curvatures()
     change = alpha * leverage / np.maximum(1.0 - h * leverage, MIN_LEFT)
     return problem.decision_values(weights, intercept) - problem.signs * change
-
-
-def _point(problem: Problem, weights, intercept: float) -> np.ndarray:
-    """Return (w, b), or w without an intercept."""
-    if problem.fit_intercept:
-        return np.append(weights, intercept)
-    return np.array(weights)
 
 
 def _central_lam(problem: Problem, point: np.ndarray, norm: float) -> float:

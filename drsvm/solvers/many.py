@@ -159,6 +159,7 @@ def rough_classifiers(
             points.append(_point_of(problem, start))
 
     def classifier_of(index: int) -> Classifier | None:
+        """Return the classifier of the problem at a position."""
         problem = problems[index]
         run = SmallState(problem, limits, points[index])
         if run.run_to_the_end():

@@ -98,6 +98,7 @@ class ConicState(State):
         self.report: dict[str, Any] = {}
 
     def step(self) -> None:
+        """Run Clarabel to its end."""
         clarabel = optional("clarabel", "solver 'conic' needs")
         model = self.model
         accuracy = self.settings.accuracy

@@ -133,6 +133,7 @@ class Exploration(DualCoordinateState):
             self.most_features = min(self.most_features, half)
 
     def step(self) -> None:
+        """Take an epoch, and choose features if it is the last one."""
         super().step()
         ascent = self.ascent
         explored = WITHIN_REACH * self.limits.tol < ascent.estimate <= EXPLORED
@@ -173,6 +174,7 @@ class Rounds(State):
         self.interrupted = False
 
     def step(self) -> None:
+        """Solve the problem on the working set, and choose the next one."""
         problem = self.problem
         features = self.working
         if len(features) == 0:

@@ -165,6 +165,7 @@ class SmallState(InteriorPointState):
     def _begin_problem(
         self, problem: Problem, rows: CompiledRows, start: Start | None
     ) -> None:
+        """Begin a run on rows that are in the compiled form already."""
         self.problem = problem
         self.rows = rows
         self.weight = rows.weight

@@ -42,6 +42,13 @@ def weights_and_intercept(
     return point[:d], float(point[d:].sum())
 
 
+def point_of(problem: Problem, weights: np.ndarray, intercept: float) -> np.ndarray:
+    """Return (w, b), or w without an intercept."""
+    if problem.fit_intercept:
+        return np.append(weights, intercept)
+    return weights
+
+
 def cold_starts(problem: Problem) -> Iterator[Start]:
     """Yield the origin with values of λ in the units of the data, most promising first.
 
@@ -120,9 +127,7 @@ def start_beside(problem: Problem, known: PrimalPoint) -> Start | None:
     # The objective of w = 0 is 1.
     if lam == 0.0 or not known.objective < 1.0:
         return None
-    point = weights
-    if problem.fit_intercept:
-        point = np.append(weights, intercept)
+    point = point_of(problem, weights, intercept)
     point = with_room_for_signs(problem, point, lam)
     norm = problem.norm_of(point[: problem.n_features], intercept)
     # A tenth of the objective, on whose scale μ is, and not much less: from a small μ a

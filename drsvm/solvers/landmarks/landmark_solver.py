@@ -128,7 +128,7 @@ class LandmarkState(State):
         self.gap = 1.0
         self.result: Any = None
         self.offered = Candidate(np.zeros(n))
-        # What a radius is reduced by because of rounding errors (see `_change_span`)
+        # What a radius is reduced by because of rounding errors (see `_add_v`)
         self.reserve = 0.0
         # What has limited the span, for the user
         self.reason = ""
@@ -162,6 +162,7 @@ class LandmarkState(State):
         return self.span.products(classifier.weights), classifier.intercept
 
     def step(self) -> None:
+        """Extend the span, except at first, and solve the problem in it."""
         if self.result is not None and self.settings.n_landmarks is None:
             self._change_span()
         problem = self.problem.replace(radius=self.problem.radius - self.reserve)
@@ -173,6 +174,7 @@ class LandmarkState(State):
             max_time=self.limits.time,
             n_threads=self.limits.n_threads,
         )
+        # Ctrl-C has ended the inner run only.
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         # No further step is started without time for a larger span.
@@ -186,51 +188,65 @@ class LandmarkState(State):
 
         Of a span that is far larger than that, keep only what is needed.
         """
-        problem = self.problem
-        candidate = self.offered
+        signed, order, n_free = between_bounds(self.problem, self.result)
+        most = max(FIRST, self.span.size // 2)
+        changed = self._keep_needed(order, n_free)
+        changed |= self._add_landmarks(order[:n_free], most)
+        # Without multipliers, there was no time for the norm of v.
+        if self.offered.hinge_dual is not None:
+            changed |= self._add_v(signed, changed)
+        self.start = self._in_span(self.offered)
+        self._set_tolerance(changed)
+
+    def _keep_needed(self, order: np.ndarray, n_free: int) -> bool:
+        """Begin another span if much of this one is not needed; return whether it is.
+
+        What is needed are the last function, so that the next one is no worse, and the
+        landmarks that are near the first in the order.
+        """
         old = self.span
-        signed, order, n_free = between_bounds(problem, self.result)
-        free = order[:n_free]
+        if n_free >= NEEDED * old.size:
+            return False
+        self.span = Span(self.problem.rows)
+        needed = np.intersect1d(old.landmarks, order[: 2 * n_free])
+        self.span.add_landmarks(needed, old.size)
+        self.span.add_sum(self.offered.weights)
+        return True
 
-        # 1. Another span, if much of this one is not needed
-        changed = len(free) < NEEDED * old.size
-        if changed:
-            self.span = Span(problem.rows)
-            needed = np.intersect1d(old.landmarks, order[: 2 * len(free)])
-            self.span.add_landmarks(needed, old.size)
-            # So that the next function is no worse
-            self.span.add_sum(candidate.weights)
-
-        # 2. More landmarks, at most half as many as functions, and v
-        in_time = functions_in_time(problem, self.limits.time)
+    def _add_landmarks(self, free: np.ndarray, most: int) -> bool:
+        """Add rows between their bounds, and return whether any is new."""
+        in_time = functions_in_time(self.problem, self.limits.time)
         room = min(self.most, in_time) - self.span.size
-        most = int(min(max(FIRST, old.size // 2), room))
+        most = int(min(most, room))
         new = np.setdiff1d(free, self.span.landmarks, assume_unique=True)
-        if self.span.add_landmarks(new[: WIDER * most], most):
-            changed = True
-        # Without multipliers, v takes too long.
-        if candidate.hinge_dual is not None:
-            v = problem.rows.weighted_sum(signed)
-            if self.span.add_sum(v):
-                changed = True
-            # If nothing is missing in the span, rounding errors are all that is between
-            # the norm of v there and its norm in the full problem. Multipliers for a
-            # radius that is less by this need not be scaled down in the repair, which
-            # would cost far more.
-            self.reserve = 0.0
-            if not changed:
-                norm = float(problem.rows.coordinates(v)[0])
-                rounding = norm - float(np.linalg.norm(self.span.products(v)))
-                self.reserve = min(max(rounding, 0.0), 0.5 * problem.radius)
-        self.start = self._in_span(candidate)
+        return self.span.add_landmarks(new[: WIDER * most], most) > 0
 
-        # 3. The next tolerance, and whether there is a step after the next
+    def _add_v(self, signed: np.ndarray, changed: bool) -> bool:
+        """Add v, and return whether it is new.
+
+        If nothing is new in the span, rounding errors are all that is between the norm
+        of v there and its norm in the full problem. Multipliers for a radius that is
+        less by this need not be scaled down in the repair, which would cost far more.
+        """
+        problem = self.problem
+        v = problem.rows.weighted_sum(signed)
+        added = self.span.add_sum(v) > 0
+        self.reserve = 0.0
+        if not (changed or added):
+            norm = float(problem.rows.coordinates(v)[0])
+            rounding = norm - float(np.linalg.norm(self.span.products(v)))
+            self.reserve = min(max(rounding, 0.0), 0.5 * problem.radius)
+        return added
+
+    def _set_tolerance(self, changed: bool) -> None:
+        """Set the tolerance of the next step, and whether it is the last one."""
         finest = MIN_SHARE * self.limits.tol
         usual = SHARE * self.limits.tol
         self.finished = not changed and self.tol <= finest
         if changed:
             self.tol = min(self.tol, max(ACCURACY * self.gap, usual))
         else:
+            # In the same span, only accuracy can help.
             self.tol = finest
         if self.span.size >= self.most:
             self.finished = True
