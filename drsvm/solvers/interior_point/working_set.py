@@ -27,6 +27,7 @@ import numpy as np
 
 from drsvm.engines.cpu import WorkingSetEngine
 from drsvm.problem.problem import Problem
+from drsvm.problem.risk import by_row
 from drsvm.problem.sampling import draw_sample
 from drsvm.solvers.base import DelegatingState, Limits
 from drsvm.solvers.interior_point.starts import (
@@ -121,18 +122,16 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     error = estimate.margin_error
     low_lam = max(estimate.lam - estimate.lam_error, 1e-3 * estimate.lam)
     high_lam = estimate.lam + estimate.lam_error
-    one_cost = np.ndim(problem.flip_cost) == 0
-    if one_cost:
-        costs = problem.flip_cost
-    else:
-        costs = np.where(problem.can_flip, problem.flip_costs, np.inf)
+    costs = problem.flip_cost
+    if by_row(costs):
+        costs = np.where(problem.can_flip, costs, np.inf)
     alpha = np.zeros(problem.n_rows, like=margins)
     beta = np.zeros(problem.n_rows, like=margins)
 
     def split(part: slice) -> np.ndarray:
         """Set the multipliers of a part of the rows, and return its uncertain ones."""
         m = margins[part]
-        cost = costs if one_cost else costs[part]
+        cost = costs[part] if by_row(costs) else costs
         # The pieces meet at m = 1, κλ/2 and κλ − 1, of which some exist for a given κλ.
         low = np.multiply(cost, low_lam)
         high = np.multiply(cost, high_lam)
