@@ -30,7 +30,6 @@ from drsvm.defaults.landmark_basis import LandmarkBasis
 from drsvm.defaults.radius_rule import MAX_SAMPLE, MIN_SAMPLE
 from drsvm.defaults.regularisation import pilot_time, regularised_by_rule
 from drsvm.defaults.select_by_folds import (
-    SHARES,
     DecisionsAt,
     EvaluationRows,
     best_if_significant,
@@ -51,11 +50,15 @@ from drsvm.utils.annotations import Matrix, Vector
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import stage
 
-# Of the smallest γ; fixed on the data sets on which the study decides
+# What the γ of the widest functions is multiplied by; fixed on the data sets on which
+# the study decides
 FACTORS = (1.0, 3.3, 10.0)
-MAX_JUDGED = 1000  # rows: all pairs of them are needed at every width
+# The share of the radius that is tried besides the whole one
+SMALLER = 0.3
+# Rows by which a width is chosen: all pairs of them are needed at every width
+MAX_JUDGED = 1000
 
-# What γ is multiplied by, and what the radius and the ridge are
+# By what γ is multiplied, and by what the radius and the ridge of the rules are
 Candidate = tuple[float, tuple[float, float]]
 
 
@@ -92,12 +95,15 @@ def problems_in_feature_space(
     gamma : float
         The coefficient γ of the kernel.
     """
+    # 1. The width, and the shares of radius and ridge, by some of the rows
     widest = kernel.coefficient(data.X, data.sample_weight)
     regularisation = radius, l2, solver
     factor, shares = _width_and_shares(
         data, kernel, widest, parameters, regularisation, time
     )
     gamma = factor * widest
+
+    # 2. The problems of this width, with radius and ridge by the rules, from all rows
     points = kernel.points(data.X)
     if data.on_gpu:
         points = ForGpu(points)
@@ -136,13 +142,30 @@ def _width_and_shares(
 ) -> Candidate:
     """Return the factors of γ, and of the radius and the ridge of the rules.
 
-    They are 1, unless rows out of fold are clearly against it.
+    They are 1, unless some rows are ranked clearly better out of fold with others.
+
+    Parameters
+    ----------
+    data, kernel, parameters, time
+        As for `problems_in_feature_space`.
+    widest : float
+        The smallest γ that is tried.
+    regularisation : tuple
+        Radius, ridge and solver, as for `problems_in_feature_space`.
+
+    Returns
+    -------
+    tuple of float and tuple of float
+        The factors.
     """
+    # 1. What is tried
     radius, l2, _ = regularisation
     may_shrink = isinstance(radius, str), isinstance(l2, str)
     stages = _candidates(kernel.chooses_width, may_shrink)
     if len(stages) == 1:
         return stages[0][0]
+
+    # 2. The rows by which it is judged
     some = some_rows(data.X, data.y, data.weights)
     few = data.subset(some)
     counts = few.sample_weight
@@ -154,7 +177,8 @@ def _width_and_shares(
     parameters = parameters | {"flip_cost": few.flip_cost}
     limit = pilot_time(time)
 
-    # Problems with a width are needed for several radii.
+    # 3. Decisions out of fold. The problems of a width serve several radii. They are
+    # made when a candidate needs them: usually, few are tried.
     @cache
     def at_width(factor: float) -> tuple[BinaryProblems, EvaluationRows, DecisionsAt]:
         function = kernel.function(factor * widest, data.X)
@@ -181,32 +205,56 @@ def _width_and_shares(
 def _candidates(
     chooses_width: bool, may_shrink: tuple[bool, bool]
 ) -> list[list[Candidate]]:
-    """Return what is tried, by the number of steps from the first width and radius."""
-    factors = FACTORS if chooses_width else FACTORS[:1]
+    """Return the candidates in stages.
+
+    The first stage has the widest functions and the whole radius. Those of stage k are
+    k steps away: a step is to the next narrower width, or to the smaller radius.
+    """
+    factors = FACTORS[:1]
+    if chooses_width:
+        factors = FACTORS
     shares = [shares_of_both(1.0, may_shrink)]
     if any(may_shrink):
-        shares.append(shares_of_both(SHARES[1], may_shrink))
+        shares.append(shares_of_both(SMALLER, may_shrink))
     stages: list[list[Candidate]] = []
     for steps in range(len(factors) + len(shares) - 1):
-        stages.append([])
-        for i, factor in enumerate(factors):
-            if 0 <= steps - i < len(shares):
-                stages[-1].append((factor, shares[steps - i]))
+        stage_of_steps = []
+        for narrower, factor in enumerate(factors):
+            smaller = steps - narrower
+            if 0 <= smaller < len(shares):
+                stage_of_steps.append((factor, shares[smaller]))
+        stages.append(stage_of_steps)
     return stages
 
 
 def some_rows(
     X: Matrix, y: np.ndarray, weights: Vector | None, most: int = MAX_JUDGED
 ) -> np.ndarray:
-    """Return the indices of at most `most` rows, chosen by their contents.
+    """Return the indices of about `most` rows, chosen by their contents.
 
     Every class has its share of them.
+
+    Parameters
+    ----------
+    X, y : matrix and array of shape (n,)
+        The rows and their labels.
+    weights : array of shape (n,), optional
+        Their weights; rows without weight are left out.
+    most : int, default=MAX_JUDGED
+        The number of rows.
+
+    Returns
+    -------
+    array of int
+        The indices, in ascending order; all that have weight if they are not more.
     """
     counted = np.arange(len(y))
     if weights is not None:
         counted = np.flatnonzero(weights)
     if len(counted) <= most:
         return counted
+    # The order of the rows must not matter: they are ordered by their contents, and of
+    # each class every so many-th is taken.
     labels = np.unique(y)
     groups = content_groups(Problem(X[counted], y[counted] == labels[0]))
     order = counted[np.argsort(groups, kind="stable")]
@@ -228,14 +276,16 @@ def with_copies_joined(data: FitData) -> FitData:
     if given is None:
         given = np.ones(n)
     costs = np.broadcast_to(check_flip_costs(data.flip_cost, n), n)
-    # Rows with the same random projection may be equal. Those of equal rows may differ
-    # in the last digit.
+    # 1. Rows that may be equal: those with the same random projection, in single
+    # precision, because projections of equal rows may differ in the last digit
     directions = np.random.default_rng(0).normal(size=data.X.shape[1])
     keys = MemoryRows(data.X).dot(directions).astype(np.float32)
     _, member, counts = np.unique(keys, return_inverse=True, return_counts=True)
     some = np.flatnonzero((counts[member] > 1) & (given > 0.0))
     if not len(some):
         return data
+
+    # 2. Among these, the place of the first row with the same content
     rows = sparse.csr_array(data.X[some])
     labels = data.y[some].tolist()
     costs = costs[some].tolist()
@@ -249,6 +299,8 @@ def with_copies_joined(data: FitData) -> FitData:
             costs[place],
         )
         first.append(first_places.setdefault(content, place))
+
+    # 3. It gets the weights of all
     joined = given.copy()
     joined[some] = np.bincount(first, given[some], len(some))
     if np.array_equal(joined, given):
@@ -287,7 +339,12 @@ def problems_in_span(
     basis : LandmarkBasis
         The basis of the span.
     """
-    size = landmarks if isinstance(landmarks, int) else landmarks.shape[0]
+    # 1. What is chosen by a sample in this memory: width, radius, ridge and the cost of
+    # the intercept. Rows on a cluster come here by such a sample, all others are here.
+    if isinstance(landmarks, int):
+        size = landmarks
+    else:
+        size = landmarks.shape[0]
     whole = data.problems(parameters | {"intercept_cost": math.inf})
     sample = data
     if isinstance(data, RemoteFitData):
@@ -297,16 +354,21 @@ def problems_in_span(
         sample, kernel, parameters, radius, l2, solver, time
     )
     first = few.given[0]
+
+    # 2. The landmarks: of several times as many rows, those that span the most
     if isinstance(landmarks, int):
         order = generator_of(random_state).permutation(sample.X.shape[0])
         landmarks = sample.X[np.sort(order[: WIDER * size])]
     basis = LandmarkBasis.of(landmarks, size, kernel, first.rows)
+
+    # 3. The problems, in which a row has the values of the basis functions as features
     problems = []
     for problem in whole:
         rows = problem.rows.mapped(basis.functions.at, problem.flip_cost)
         mapped = problem.with_rows(rows).replace(intercept_cost=first.intercept_cost)
         problems.append(mapped)
-    # The values are relative to the centre of the sample, which two classes keep.
+    # The values are relative to the centre of the sample. With two classes they stay
+    # so; of several, each has a centre of its own.
     if len(problems) == 1:
         in_span = BinaryProblems.as_given(problems)
     else:
@@ -315,7 +377,9 @@ def problems_in_span(
 
 
 def _sample(data: RemoteFitData, problems: list[Problem], size: int) -> FitData:
-    """Return at least `size` rows, or all, which stand for all of them."""
+    """Return about `size` rows, which stand for all of them."""
+    # With these weights a sampled row counts once on average; in the rules, it counts
+    # for the rows that it represents.
     sample, counts = data.sample(problems, size)
     represents = problems[0].n_rows / len(counts)
     flip_cost = problems[0].flip_cost

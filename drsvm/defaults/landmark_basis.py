@@ -1,8 +1,9 @@
 """An orthonormal basis of the span of landmarks in the feature space of a kernel.
 
-There, a function is a vector of m weights with the same norm, and a row becomes the
-values of the basis functions. So workers map their rows to m features, once, which
-leaves the problem of a linear classifier.
+A landmark is a point z whose function φ(z) = k(·, z) the classifier may use. In an
+orthonormal basis of the span of m landmarks, a function is a vector of m weights with
+the same norm, and a row becomes the values of the basis functions. So workers map their
+rows to m features, once, which leaves the problem of a linear classifier.
 """
 
 from typing import NamedTuple
@@ -48,14 +49,17 @@ class LandmarkBasis(NamedTuple):
         LandmarkBasis
             The landmarks and the basis of their span.
         """
+        # 1. A basis of the span
         points = kernel.scaled(given)
         span = Span(KernelRows(points, rows.function))
         span.add_landmarks(np.arange(points.shape[0]), most)
         chosen = span.landmarks
         coefficients = span.coefficients(np.eye(span.size))[chosen]
-        if rows.centre is None:
-            centre = np.zeros(1)
-        else:
+
+        # 2. The mean of its functions over the rows: the centre has a weight for every
+        # row, most of them 0 if the rows are many. It becomes the intercept.
+        centre = np.zeros(1)
+        if rows.centre is not None:
             centre = np.asarray(rows.centre)
         central = np.flatnonzero(centre)
         at_central_rows = KernelRows(points[chosen], rows.function).at(
@@ -66,7 +70,8 @@ class LandmarkBasis(NamedTuple):
             points[chosen],
             coefficients.T,
             -(centre[central] @ at_central_rows),
-            np.zeros(0),  # no classes
+            # There are no classes.
+            np.zeros(0),
             kernel.costs,
         )
         return cls(given[chosen], coefficients, functions)

@@ -1,8 +1,14 @@
 """Decisions about rows by classifiers that have not seen them.
 
 Whatever is chosen after a classifier goes by such decisions: its threshold, its
-probabilities, smaller radii, the width of a kernel. They are made in folds, or by the
-formula for one row left out (see `leave_one_out`).
+probabilities, smaller radii, the width of a kernel. Decisions about training rows would
+be too good: a classifier fits the noise in the labels of its own rows.
+
+There are two ways. In folds, the rows of each fold are decided by a classifier of the
+other folds. Leaving out one row at a time would take n fits; near the optimum, one step
+of Newton's method tells what each of them would decide (`solvers/leave_one_out.py` has
+the formula). One factorisation serves all rows, and only one row is missing each time,
+whereas classifiers of five folds lack a fifth of them.
 """
 
 import math
@@ -11,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.defaults.binary_problems import Solved
+from drsvm.defaults.binary_problems import Solved, Start
 from drsvm.defaults.folds import MAX_IN_ALL_FOLDS, fold_of_each_row
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
@@ -29,13 +35,13 @@ from drsvm.solvers.reformulation.reformulation import Reformulation
 from drsvm.solvers.reformulation.span_of_rows import problem_with_all_features
 from drsvm.utils.clock import TimeLimit
 
-# With 5e-5, held-out accuracy differs by 0.00 ± 0.03 points; with 1e-2, another radius
-# may be chosen
+# About the gap of fits in folds. With 5e-5, held-out accuracy differs by 0.00 ± 0.03
+# points; with 1e-2, another radius may be chosen
 FOLD_TOL = 3e-3
-# With more rows than that, and than MAX_IN_ALL_FOLDS, decisions about the training rows
-# are hardly too good
+# With as many rows per feature, and more than MAX_IN_ALL_FOLDS, decisions about the
+# training rows are hardly too good
 ROWS_PER_FEATURE = 20
-# Of rows that are elsewhere, a sample of this size comes here
+# Rows that are fetched from elsewhere at most: a sample of them
 MOST_FETCHED = 20_000
 
 
@@ -87,6 +93,7 @@ def decisions_of_rows(
     OutOfFoldDecisions
         The decisions; folds that were cut short decide nothing.
     """
+    # 1. The rows, in this memory, and what they count
     problems = solved.problems
     centred = problems.centred(0)
     here = _here(centred.problem)
@@ -95,6 +102,8 @@ def decisions_of_rows(
     else:
         labels = labels_of([here])
     counted = to_numpy(counts(here))
+
+    # 2. Who decides
     are_few = here.rows.copyable and here.n_rows <= max(
         MAX_IN_ALL_FOLDS, ROWS_PER_FEATURE * here.n_features - 1
     )
@@ -109,10 +118,14 @@ def decisions_of_rows(
         if here is centred.problem:
             whole = problem_with_all_features(centred)
         folds = fold_of_each_row(whole, labels, counted, cv)
+
+    # 3. A column of decisions for every problem
     columns = []
     starts = problems.starts()
     for index, result in enumerate(solved.results):
-        if index:  # a copy of the rows for each class, one at a time
+        # Each class has its own copy of the rows, one at a time. That of the first one
+        # is there.
+        if index > 0:
             centred = problems.centred(index)
             here = centred.problem
         own = centred.to_inner(result)
@@ -141,7 +154,7 @@ def _here(problem: Problem) -> Problem:
 
 
 def _start_of_folds(
-    centred: Reformulation, rough, result: Result
+    centred: Reformulation, rough: Start, result: Result
 ) -> Result | Candidate:
     """Return where folds start: at the rough solution of the rules, if there is one.
 
@@ -164,6 +177,19 @@ def _beside(seen: np.ndarray, values: np.ndarray) -> np.ndarray:
     Where hardly anything depends on the intercept, solutions that are equally good
     differ in it by more than in the decisions about different rows. A threshold for one
     of them would make the other constant.
+
+    Parameters
+    ----------
+    seen : array of shape (n,)
+        Decisions of the classifier itself.
+    values : array of shape (n,)
+        Decisions out of fold, NaN for rows without.
+
+    Returns
+    -------
+    array of shape (n,)
+        Decisions out of fold: with the mean of the others if the means differ by more
+        than rows do.
     """
     shifts = (seen - values)[~np.isnan(values)]
     if len(shifts) and abs(shifts.mean()) > np.nanstd(values):
@@ -192,7 +218,10 @@ class FoldProblem(NamedTuple):
     """A mask of the training rows."""
 
     problem: Problem
+    """The problem of the training rows."""
+
     start: Classifier | None
+    """Where its solution starts."""
 
 
 def problems_of_folds(
@@ -201,7 +230,25 @@ def problems_of_folds(
     solution: Result | Candidate | None,
     time: TimeLimit,
 ) -> list[FoldProblem]:
-    """Return one problem for each fold that can be left out in time."""
+    """Return the problem of the other folds for each fold that can be left out.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of all rows.
+    folds : array of shape (n_rows,)
+        The fold of each row, −1 for those that are trained on always.
+    solution : Result, Candidate or None
+        A solution of the problem, from which the others start.
+    time : TimeLimit
+        The time limit.
+
+    Returns
+    -------
+    list of FoldProblem
+        The problems; none if the time is too short for kernels.
+    """
+    # Without a fold, both classes must be left.
     signs = to_numpy(problem.signs)
     masks = []
     for fold in range(folds.max() + 1):

@@ -21,17 +21,17 @@ from scipy.special import expit, log_expit, log_softmax, logit
 from drsvm.defaults.one_vs_rest import is_constant
 from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 
-# Of the slope, where the sigmoid and the decision disagree: ranks are those of the
-# decisions
+# Where the sigmoid and the decision disagree, log-odds have this share of the slope:
+# rows have the same order as by their decisions
 LEANING = 0.05
-# By which the predicted class is ahead, in log-odds
+# Log-odds by which the predicted class is ahead at least
 DECIDED = float(np.sqrt(np.finfo(np.float64).eps))
 # Rows to which a sigmoid is fitted at most: more are not needed
 MAX_FITTED = 20_000
 
 
 def check_calibration(calibration) -> None:
-    """Raise an error unless there is such a kind of calibration."""
+    """Raise an error unless `calibration` is None or "sigmoid"."""
     is_sigmoid = isinstance(calibration, str) and calibration == "sigmoid"
     if calibration is not None and not is_sigmoid:
         raise ValueError(
@@ -58,9 +58,22 @@ def probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
 
 
 def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
-    """Return the logarithms of the probabilities."""
+    """Return the logarithms of the probabilities.
+
+    Parameters
+    ----------
+    decisions, sigmoids
+        As for `probabilities`.
+
+    Returns
+    -------
+    array of shape (n, n_classes)
+        The logarithms.
+    """
     slopes, offsets = sigmoids.T
     if decisions.ndim == 1:
+        # The log-odds of the second class. On either side of the threshold they are on
+        # that side as well: close to 0 if the sigmoid says otherwise.
         odds = slopes[0] * decisions + offsets[0]
         leaning = LEANING * slopes[0] * decisions
         odds = np.where(
@@ -69,6 +82,8 @@ def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray
             np.minimum(odds, leaning),
         )
         return log_expit(np.column_stack([-odds, odds]))
+    # The predicted class is the most probable one, also where rounding makes several
+    # equal.
     logs = log_expit(slopes * decisions + offsets)
     logs[np.arange(len(logs)), decisions.argmax(axis=1)] = logs.max(axis=1) + DECIDED
     return log_softmax(logs, axis=1)
@@ -77,17 +92,31 @@ def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray
 def decision_at(odds: float, slope: float, offset: float) -> float:
     """Return the least decision at which the second of two classes has given log-odds.
 
-    It is −inf if all decisions have, and inf if none has.
+    Parameters
+    ----------
+    odds : float
+        The log-odds.
+    slope, offset : float
+        The sigmoid.
+
+    Returns
+    -------
+    float
+        The decision; −inf if all decisions have these log-odds or higher ones, and inf
+        if none has.
     """
+    # Constant probabilities, but for DECIDED
     if LEANING * slope == 0.0:
         if odds <= min(offset, 0.0):
             return -math.inf
         if odds <= max(offset, DECIDED):
             return 0.0
         return math.inf
+    # The inverses of both functions in `log_probabilities`. Decisions up to 0 have the
+    # lower log-odds of the two, so that both must be reached; those above 0 have the
+    # higher ones, so that one is enough.
     by_sigmoid = (odds - offset) / slope
     by_leaning = odds / (LEANING * slope)
-    # Of those that are not positive, which have the lower odds of both
     lowest = max(by_sigmoid, by_leaning)
     if lowest <= 0.0:
         return lowest
@@ -117,18 +146,24 @@ def fitted_sigmoids(judged: OutOfFoldDecisions, n_classes: int) -> np.ndarray:
     ----------
     Platt, "Probabilistic outputs for support vector machines", 1999.
     """
+    # 1. The rows: a sample, if they are many
     if len(judged.labels) > MAX_FITTED:
         random = np.random.default_rng(0)
         chosen = random.choice(len(judged.labels), MAX_FITTED, replace=False)
         judged = OutOfFoldDecisions(*(values[chosen] for values in judged))
     labels = judged.labels
     n_columns = judged.decisions.shape[1]
+
+    # 2. Platt's targets: with n_k rows of class k, (n_k + 1) / (n_k + 2) for the label,
+    # and the rest for the other classes
     of_class = np.bincount(labels, judged.counts, minlength=n_classes)
     right = (of_class + 1.0) / (of_class + 2.0)
     wrong = (1.0 - right) / (n_classes - 1)
     targets = np.repeat(wrong[labels, None], n_classes, axis=1)
     targets[np.arange(len(targets)), labels] = right[labels]
     targets *= judged.counts[:, None]
+
+    # 3. The sigmoid, or the shares of the classes
     if not is_constant(judged.decisions):
         fitted = _slope_and_offset(judged, targets)
         if fitted is not None:
@@ -143,8 +178,19 @@ def _slope_and_offset(
 ) -> tuple[float, float] | None:
     """Return the sigmoid of two classes, or the one that several share.
 
-    None: the slope would not be positive.
+    Parameters
+    ----------
+    judged : OutOfFoldDecisions
+        The decisions.
+    targets : array of shape (n, n_classes)
+        The probabilities to fit, times the counts of the rows.
+
+    Returns
+    -------
+    tuple of float or None
+        Slope and offset with the largest likelihood; None if the slope is not positive.
     """
+    # Decisions in units of their deviation, so that the search starts near its end
     counts = judged.counts
     mean = float(np.average(judged.decisions, axis=0, weights=counts).mean())
     squares = (judged.decisions - mean) ** 2
@@ -153,7 +199,8 @@ def _slope_and_offset(
     targets = targets / targets.sum()
     masses = targets.sum(axis=1, keepdims=True)
 
-    def loss_and_gradient(parameters) -> tuple[float, np.ndarray]:
+    def loss_and_gradient(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return −Σ targets · log p, and its derivatives by slope and offset."""
         odds = parameters[0] * values + parameters[1]
         if targets.shape[1] == 2:
             logs = log_expit(np.column_stack([-odds, odds]))
@@ -174,4 +221,5 @@ def _slope_and_offset(
     slope, offset = found.x.tolist()
     if slope <= 0.0:
         return None
+    # In units of the decisions again
     return slope / scale, offset - slope * mean / scale

@@ -14,7 +14,7 @@ from drsvm.solvers.selection import accepts
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import part, stage
 
-# The pilot solutions of radius="auto" may take one in this many parts of the time
+# Choices before a fit may take one of this number of parts of its time
 PILOT_PARTS = 4
 
 
@@ -33,8 +33,8 @@ def regularised(
     problems : BinaryProblems
         The problems of a fit.
     radius, l2 : float or "auto"
-        What is given. "auto" is what the rules say, or less if rows out of fold are
-        then ranked clearly better.
+        What is given. "auto" is what the rules say (`radius_rule`), or less if rows out
+        of fold are then ranked clearly better (`select_by_folds`).
     solver : str or Solver
         The solver, which may take no ridge.
     data : FitData
@@ -52,7 +52,10 @@ def regularised(
     if not any(may_shrink):
         return problems
     with stage("choosing the radius"):
-        judged = None if time.over else data.rows_to_judge(problems)
+        if time.over:
+            return problems
+        judged = data.rows_to_judge(problems)
+        # Few rows prove nothing.
         if judged is None:
             return problems
         return scaled_by_folds(problems, judged, may_shrink, pilot_time(time))
@@ -77,15 +80,26 @@ def regularised_by_rule(
 ) -> BinaryProblems:
     """Return the problems with radius and ridge as they are given, or by rule.
 
-    Parameters and result are those of `regularised`.
+    Parameters
+    ----------
+    problems, radius, l2, solver, data, time
+        As for `regularised`.
+
+    Returns
+    -------
+    BinaryProblems
+        The problems, with the rough solutions that have been found.
     """
     given_radius = number_or_auto(radius, "radius")
     given_l2 = number_or_auto(l2, "l2")
     if given_radius is not None and given_l2 is not None:
         return problems.with_regularisation(given_radius, given_l2)
 
+    # All classes have the same radius, the smallest of theirs, and the same ridge, the
+    # mean of theirs. The rules are proportional to the spread of the rows and to its
+    # square. What gross errors add to it is taken out: a radius for far-off rows would
+    # leave no others apart.
     found = _by_rule(problems, given_radius is None, data, time)
-    # A radius for far-off rows would leave no others apart.
     if given_radius is None:
         smallest = min(one.radius for one in found)
         chosen_radius = data.spread_share * smallest
@@ -94,12 +108,14 @@ def regularised_by_rule(
     if given_l2 is None:
         mean = float(np.mean([one.ridge for one in found]))
         chosen_l2 = data.spread_share**2 * mean
+        # Some solvers take no ridge. If they do not take the problem without one
+        # either, the error explains why.
         first = problems.given[0].replace(l2=chosen_l2)
         if not accepts(solver, first):
-            # If that is not supported either, the error explains why.
             chosen_l2 = 0.0
     else:
         chosen_l2 = given_l2
+    # Problems for which there was no time have no rough solution.
     solutions = [one.solution for one in found]
     solutions += [None] * (len(problems.given) - len(found))
     problems = problems.with_regularisation(chosen_radius, chosen_l2)
@@ -110,7 +126,9 @@ def _by_rule(
     problems: BinaryProblems, with_radius: bool, data: FitData, time: TimeLimit
 ) -> list[Automatic]:
     """Return radius and ridge for as many problems as the time allows, at least one."""
-    rule = automatic if with_radius else automatic_ridge
+    rule = automatic_ridge
+    if with_radius:
+        rule = automatic
     limit = pilot_time(time)
     n = len(problems.given)
     found: list[Automatic] = []

@@ -4,12 +4,16 @@ The direction comes from a problem in which the classes weigh more equally than 
 are. Its own intercept is where the worst case of that problem wants it, not where most
 rows are decided correctly. The threshold is therefore placed by decisions about rows
 that the classifier has not seen (of few rows: what it would decide without them), where
-errors cost least: for accuracy all cost the same, for balanced accuracy those of each
-class in all. These two move it only where the evidence is clear, to the nearest one at
-which a row costs at most SLACK standard errors more than at the best, and no more than
-by a constant. A constant is chosen only if there is no other: with wrong labels the
-costs are wrong as well. Given costs decide alone: the more it costs to miss a class,
-the more often it is predicted.
+errors cost least: for accuracy every error costs the same, for balanced accuracy the
+errors of each class cost the same if all its rows are missed. These two move it only
+where the evidence is clear, to the nearest one at which a row costs at most SLACK
+standard errors more than at the best, and no more than with a constant classifier. A
+constant is chosen only if there is no other: with wrong labels the costs are wrong as
+well. Given costs decide alone: the more it costs to miss a class, the more often it is
+predicted.
+
+The threshold is that of the decision values: the classifier's own is 0, and another one
+is subtracted from the intercept. To *miss* a row is to predict the other class.
 """
 
 import math
@@ -24,14 +28,14 @@ from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.problem.validation import check_number
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
-# Of the standard error of the lowest cost; fixed on the data sets on which the study
-# decides
+# Standard errors above the lowest cost that are not evidence; fixed on the data sets on
+# which the study decides
 SLACK = 0.4
-MIN_PREDICTED = 0.5  # share of the rarer class for which it is predicted at least
-# Share of all rows that is enough; without it, w1a with wrong labels loses 8 points of
-# accuracy
+# The rarer class must be predicted for this share of its size
+MIN_PREDICTED = 0.5
+# It is enough to predict it for this share of all rows; without that, w1a with wrong
+# labels loses 8 points of accuracy
 NEARLY_NONE = 0.02
-
 # Masses and costs that differ by this share are equal: doubles add up to no less
 ROUNDING = 1e-12
 
@@ -42,7 +46,22 @@ Goal = str | tuple[float, ...]
 def goal_of(
     threshold: str | Mapping[Any, float], classes: np.ndarray, fit_intercept: bool
 ) -> Goal:
-    """Return what a threshold is placed for; raise an error if none can be."""
+    """Return what a threshold is placed for; raise an error if none can be.
+
+    Parameters
+    ----------
+    threshold : str or dict
+        The parameter of the estimator: one of GOALS, or the cost of missing each class.
+    classes : array of shape (n_classes,)
+        The classes, in order.
+    fit_intercept : bool
+        Whether there is an intercept, which thresholds move.
+
+    Returns
+    -------
+    str or tuple of float
+        The goal, or the costs in the order of the classes, the larger one as 1.
+    """
     if isinstance(threshold, str) and threshold in GOALS:
         return threshold
     if not isinstance(threshold, Mapping):
@@ -58,9 +77,9 @@ def goal_of(
             f"{given}: give a cost for each of the two classes of y, {labels!r}; for "
             "more, leave it out."
         )
-    costs = [
-        check_number(threshold[label], f"threshold[{label!r}]") for label in labels
-    ]
+    costs = []
+    for label in labels:
+        costs.append(check_number(threshold[label], f"threshold[{label!r}]"))
     if not any(costs):
         raise ValueError(f"{given}: one of the costs must be above 0.")
     if not fit_intercept:
@@ -74,8 +93,10 @@ def goal_of(
 def choose_threshold(unseen: OutOfFoldDecisions, goal: Goal) -> float:
     """Return the threshold nearest to 0 at which the mean cost is nearly the lowest.
 
-    The cost of a threshold is an average over thresholds around it: single rows would
-    decide which one is the best.
+    The number of errors is a step function of the threshold, with a step at every row.
+    Between many thresholds that are about as good, single rows would decide which one
+    is the best. Hence the cost of a threshold is an average over thresholds around it
+    (see `_share_below`): a smooth function, whose lowest point depends on many rows.
 
     Parameters
     ----------
@@ -89,12 +110,13 @@ def choose_threshold(unseen: OutOfFoldDecisions, goal: Goal) -> float:
     float
         The threshold, 0 if there are too few rows.
     """
+    # Rows by ascending decision, and what they count: masses are by class.
     order = np.argsort(unseen.decisions[:, 0], kind="stable")
     values = unseen.decisions[order, 0]
     positive = unseen.labels[order] > 0
     counts = unseen.counts[order]
     masses: np.ndarray = np.array([counts[~positive].sum(), counts[positive].sum()])
-    # Rows with equal values are decided alike.
+    # Rows with equal values are decided alike: the last one of them counts.
     is_last: np.ndarray = np.append(np.diff(values) > 0, True)
     if masses.min() <= 0.0 or len(values[is_last]) < 2:
         return 0.0
@@ -130,7 +152,10 @@ def choose_threshold(unseen: OutOfFoldDecisions, goal: Goal) -> float:
         right = masses[1] + np.cumsum(np.where(positive, -counts, counts))[between]
         allowed = _no_worse_than_a_constant(right, masses, allowed)
         if allowed is None:
-            return below_all if masses[1] > masses[0] else above_all
+            # The constant that predicts the larger class
+            if masses[1] > masses[0]:
+                return below_all
+            return above_all
     return _cheapest(places, missed, masses, goal, allowed)
 
 
@@ -138,7 +163,19 @@ def _predicts_both(negative: np.ndarray, masses: np.ndarray) -> np.ndarray:
     """Return a mask of the thresholds that predict the rarer class often enough.
 
     Where it is rare, to predict it for hardly any row may be best by chance, and is
-    nearly constant. `negative` is the mass of the rows below each threshold.
+    nearly constant.
+
+    Parameters
+    ----------
+    negative : array of shape (n,)
+        The mass of the rows below each threshold.
+    masses : array of shape (2,)
+        The masses of the classes.
+
+    Returns
+    -------
+    array of shape (n,)
+        The mask; all thresholds if none predicts it often enough.
     """
     n = float(masses.sum())
     predicted = negative
@@ -156,14 +193,29 @@ def _no_worse_than_a_constant(
 ) -> np.ndarray | None:
     """Return which allowed thresholds decide at least about as well as a constant.
 
-    None: many rows are equal, and only a constant is as good as a constant. `right` is
-    the mass of the rows that each threshold decides correctly.
+    Parameters
+    ----------
+    right : array of shape (n,)
+        The mass of the rows that each threshold decides correctly.
+    masses : array of shape (2,)
+        The masses of the classes.
+    allowed : array of shape (n,)
+        A mask of the thresholds.
+
+    Returns
+    -------
+    array of shape (n,) or None
+        A mask; None if only a constant is as good as a constant, because many rows have
+        equal decisions.
     """
+    # A constant decides the larger class correctly. A threshold may be worse by chance,
+    # but not by more rows than those for which the rarer class must be predicted.
     n = float(masses.sum())
     rarer = float(masses.min())
     larger = n - rarer
     guard = MIN_PREDICTED * rarer
     by_chance = SLACK * math.sqrt(larger * rarer / n)
+    # The best one is allowed in any case, unless it is worse than that.
     least = min(larger - min(by_chance, guard), right[allowed].max())
     if least < larger - guard - ROUNDING * n:
         return None
@@ -211,8 +263,10 @@ def _cheapest(
     best = np.argmin(expected)
     tolerance = ROUNDING
     if isinstance(goal, str):
-        # The shares of the classes are part of the chance, unless the costs make up for
-        # them.
+        # The variance of the mean cost of a row at the best threshold. For accuracy the
+        # rows are a sample, of which the shares of the classes are a part: the variance
+        # is that of one binomial variable. For balanced accuracy the costs make up for
+        # these shares: each class is a sample, and the variances add up.
         by_class = weights**2 / masses * missed[:, best]
         if goal == "accuracy":
             square_of_mean = expected[best] ** 2 / masses.sum()
@@ -227,10 +281,31 @@ def _cheapest(
 def _share_below(
     thresholds: np.ndarray, values: np.ndarray, counts: np.ndarray, least_width: float
 ) -> np.ndarray:
-    """Return the share of a class below each threshold: the mean of those around it.
+    """Return the share of a class below each threshold, averaged over a range.
 
-    The range around it is that of Silverman's rule, robust to far rows; all thresholds
-    there count the same. `values` ascend.
+    With the empirical distribution function F of the class, a threshold t and a width
+    h, it is
+
+        1 / 2h · ∫ F(s) ds     over t − h ≤ s ≤ t + h,
+
+    the distribution function of a kernel density estimate whose kernel is constant. The
+    width follows Silverman's rule, with the smaller one of the standard deviation and
+    that of a normal variable with the same quartiles, which far rows do not change. The
+    factor √3 makes the standard deviation of the constant kernel that of the rule.
+
+    Parameters
+    ----------
+    thresholds : array of shape (n_thresholds,)
+        The thresholds t.
+    values, counts : arrays of shape (n,)
+        Ascending decisions about the rows of the class, and what these count.
+    least_width : float
+        The smallest width.
+
+    Returns
+    -------
+    array of shape (n_thresholds,)
+        The shares.
 
     References
     ----------
@@ -246,7 +321,7 @@ def _share_below(
         deviation = min(deviation, (high - low) / float(ndtri(0.75) - ndtri(0.25)))
     width = max(math.sqrt(3.0) * (4.0 / (3.0 * n)) ** 0.2 * deviation, least_width)
     ends = np.stack([thresholds - width, thresholds + width])
+    # A row with value v adds its count times (t − v) to the integral up to t > v.
     inside = np.searchsorted(values, ends, side="right")
-    # The integral of the mass below a threshold, over all up to the ends
     integrals = ends * mass[inside] - moment[inside]
     return np.clip((integrals[1] - integrals[0]) / (2.0 * width * n), 0.0, 1.0)
