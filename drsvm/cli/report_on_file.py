@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from drsvm.cli.training_rows import (
 )
 from drsvm.report.inputs import Given, NextStep, Source
 from drsvm.report.report import Report, report_on
+from drsvm.report.verdict import Alternative
 from drsvm.tables import ReadOptions
 from drsvm.utils.clock import TimeLimit
 
@@ -49,6 +50,37 @@ COMMANDS = {
     "cross-validate": ("fit", "--cv", "--model", "model.drsvm"),
     "check labels": ("labels", "--csv", "labels.csv"),
 }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CommandSource(Source):
+    """A file, and the words for a reader at the command line.
+
+    Attributes
+    ----------
+    typed_file : the file as it was typed
+    reading : options about how to read it, by name
+    settings : options about the classifier
+    """
+
+    typed_file: str
+    reading: Settings
+    settings: Settings
+
+    def wording(self, message: str | BaseException) -> str:
+        return in_options(message)
+
+    def command(self, step: NextStep) -> str:
+        if step.action == "none":
+            return ""
+        verb, *options = COMMANDS[step.action]
+        words = ["drsvm", verb, self.typed_file, *_typed(self.reading)]
+        if step.keeps_settings:
+            words += _typed(self.settings)
+        return shlex.join([*words, *_typed(step.changes), *options])
+
+    def setting(self, alternative: Alternative) -> str:
+        return typed(alternative.option, alternative.value)
 
 
 def report_on_file(
@@ -115,7 +147,7 @@ def _given(
 
 def source_of(
     context: typer.Context, format: str | None, parts: TrainTestRows
-) -> Source:
+) -> CommandSource:
     """Return where the data come from, with the command line's words for the report.
 
     `format` is that of the file, if it was given.
@@ -137,23 +169,14 @@ def source_of(
         # Of several classes, `fit` takes no positive one.
         settings.pop("positive", None)
 
-    def command(step: NextStep) -> str:
-        if step.action == "none":
-            return ""
-        verb, *options = COMMANDS[step.action]
-        words = ["drsvm", verb, str(file), *_typed(reading)]
-        if step.keeps_settings:
-            words += _typed(settings)
-        return shlex.join([*words, *_typed(step.changes), *options])
-
     # A pipe is gone.
     is_there = file != STANDARD and (file.is_file() or file.is_dir())
-    return Source(
+    return CommandSource(
         file if is_there else None,
-        wording=in_options,
-        command=command,
-        setting=lambda one: typed(one.option, one.value),
         leaky_columns=parts.data.leaky_columns,
+        typed_file=str(file),
+        reading=reading,
+        settings=settings,
     )
 
 

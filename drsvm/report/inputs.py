@@ -5,7 +5,7 @@ All of them are as seen by the model's last step.
 
 import numbers
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,7 +79,7 @@ class NextStep(NamedTuple):
 class Source:
     """Where the data come from, and the words for a reader who works there.
 
-    The defaults are the words for a reader in Python; the command line has its own.
+    These are the words for a reader in Python; the command line has its own.
     """
 
     file: Path | None = None
@@ -87,12 +87,20 @@ class Source:
     notes: Sequence[str] = ()
     # Columns that determine the label by themselves.
     leaky_columns: Sequence[str] = ()
-    # The words for a warning, a next step and a setting to try.
-    wording: Callable[[str | BaseException], str] = str
-    command: Callable[[NextStep], str] = lambda step: step.python
-    setting: Callable[[Alternative], str] = str
     # The choice between a linear classifier and a kernel, with the words for it.
     choice: Figures | None = None
+
+    def wording(self, message: str | BaseException) -> str:
+        """Return the text of a warning."""
+        return str(message)
+
+    def command(self, step: NextStep) -> str:
+        """Return what to run for a next step, empty if that is nothing."""
+        return step.python
+
+    def setting(self, alternative: Alternative) -> str:
+        """Return how to write settings to try."""
+        return str(alternative)
 
 
 @dataclass(frozen=True, eq=False)
