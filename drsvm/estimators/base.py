@@ -56,6 +56,13 @@ def _is_calibrated(estimator) -> bool:
     return True
 
 
+def without_single_column(values: np.ndarray) -> np.ndarray:
+    """Return decision values as scikit-learn does: of shape (n,) for two classes."""
+    if values.shape[1] == 1:
+        return values.ravel()
+    return values
+
+
 class CommonMixin(CallbackSupportMixin):
     """Predictions and probabilities, and a link to the documentation.
 
@@ -127,7 +134,7 @@ class CommonMixin(CallbackSupportMixin):
             The probabilities, where X is. The largest one of a row is that of the
             predicted class.
         """
-        return self._by_row(probabilities, X)
+        return self._of_decisions(probabilities, X)
 
     @available_if(_is_calibrated)
     def predict_log_proba(self, X: Matrix) -> Matrix:
@@ -143,9 +150,9 @@ class CommonMixin(CallbackSupportMixin):
         array of shape (n_samples, n_classes)
             The logarithms, where X is.
         """
-        return self._by_row(log_probabilities, X)
+        return self._of_decisions(log_probabilities, X)
 
-    def _by_row(
+    def _of_decisions(
         self, function: Callable[[np.ndarray, np.ndarray], np.ndarray], X: Matrix
     ) -> np.ndarray:
         """Return a function of decision values and sigmoids, where X is."""

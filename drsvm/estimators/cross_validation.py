@@ -50,7 +50,7 @@ class Setting:
     class_weight : "auto", "balanced", dict or None
         That of `WassersteinSVC`.
     parameters : dict
-        Those of `Problem`; the price of the intercept may be "auto".
+        Those of `Problem`; the cost of the intercept may be "auto".
     radii : array
         The radii to try.
     auto_radius : float
@@ -172,7 +172,7 @@ def score_path(
     Returns
     -------
     PathScores
-        The scores; NaN if there was no time.
+        The scores; NaN if the time limit was reached.
     """
     n_radii = len(setting.radii)
     # All the time that is left is for this path; one that starts too late has none.
@@ -221,7 +221,9 @@ def score_path(
 
 def _some(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
     """Return the weights of some rows; None if all are equal."""
-    return None if weights is None else weights[rows]
+    if weights is None:
+        return None
+    return weights[rows]
 
 
 def _path(
@@ -249,7 +251,7 @@ def _path(
         return results, complete
 
     # Three changes of coordinates: to the centre of the rows, to their span if they are
-    # wide, and away from columns far from 0, if the intercept has no price.
+    # wide, and away from columns far from 0, if the intercept has no cost.
     centred = in_span_of_rows(centred)
     shifted = without_far_columns(centred.problem)
     found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
@@ -377,7 +379,7 @@ def _by_fold(folds: list[tuple[PathScores, ...]], name: str) -> np.ndarray:
     return np.array(rows)
 
 
-def warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> None:
+def warn_of_paths(paths: list[PathScores], tol: float, n_folds: int) -> None:
     """Warn of paths without time, or of solutions far from the tolerance."""
     n_cut_short = sum(not path.complete for path in paths)
     if n_cut_short:

@@ -10,7 +10,7 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
 from drsvm.problem.risk import by_row
 from drsvm.problem.row_sums import (
-    flip_costs_of_classes,
+    costs_of_flipping_classes,
     masses_of_classes,
     typical_row_norm,
 )
@@ -170,7 +170,7 @@ def warn_of_large_budgets(problems: list[Problem], classes: np.ndarray) -> None:
     for index, problem in enumerate(problems):
         if not problem.flips_possible:
             continue
-        costs = flip_costs_of_classes(problem)
+        costs = costs_of_flipping_classes(problem)
         cheapest = int(np.argmin(costs))
         if problem.radius < costs[cheapest]:
             continue

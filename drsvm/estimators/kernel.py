@@ -22,7 +22,7 @@ from drsvm.defaults.kernel_problems import (
     with_copies_joined,
 )
 from drsvm.defaults.landmark_basis import LandmarkBasis
-from drsvm.estimators.base import FitMixin
+from drsvm.estimators.base import FitMixin, without_single_column
 from drsvm.estimators.callbacks import FitCallbacks
 from drsvm.estimators.checks import (
     ROWS,
@@ -100,7 +100,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     fit_intercept : bool, default=True
         Whether the decision function has an intercept.
     intercept_cost : float or "auto", default="auto"
-        Price of the intercept at the centre of the data in the feature space. With
+        Cost of the intercept at the centre of the data in the feature space. With
         "auto" it is the root mean square of the rows' distances from the centre.
     feature_cost : array of shape (n_features,) or dict, optional
         Cost of a shift of each feature by 1: the columns are multiplied by it before
@@ -215,9 +215,9 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     def _check_data(self, X, y, sample_weight, flip_cost) -> FitData:
         engine = engine_of(on_engine(X, self.engine))
         if engine != "dask":
-            X = in_memory(X)
-            y = in_memory(y)
-            sample_weight = in_memory(sample_weight)
+            X = fetched_from_gpu(X)
+            y = fetched_from_gpu(y)
+            sample_weight = fetched_from_gpu(sample_weight)
         data = checked_data_anywhere(
             self, X, y, sample_weight, self.class_weight, flip_cost
         )
@@ -370,11 +370,14 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         backend = backend_of(X)
         if engine_of(X) == "dask":
+            # One value per row for two classes, otherwise one per class
             n_problems = len(self.dual_coef_)
-            shape = () if n_problems == 1 else (n_problems,)
+            shape = (n_problems,)
+            if n_problems == 1:
+                shape = ()
             backend = check_remote_features(self, X)
             return backend.by_block(X, self._decisions(), shape)
-        rows = validate_data(self, in_memory(X), reset=False, **ROWS)
+        rows = validate_data(self, fetched_from_gpu(X), reset=False, **ROWS)
         if backend is None:
             return self._decisions()(rows)
         if self.kernel == "precomputed":
@@ -387,7 +390,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         for coefficients in kernel.coef:
             columns.append(to_numpy(functions.at(points, coefficients)))
         values = np.column_stack(columns) + kernel.intercept
-        return backend.like(X, values.ravel() if len(columns) == 1 else values)
+        return backend.like(X, without_single_column(values))
 
     def _decisions(self) -> Callable[[Matrix], np.ndarray]:
         """Return the decision function of rows in memory, which workers can be sent."""
@@ -413,7 +416,10 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
             )
         weights = self.dual_coef_ @ self.landmarks_
         costs = feature_costs(self)
-        return weights if costs is None else weights * costs**2
+        if costs is None:
+            return weights
+        # k multiplies the columns of rows and landmarks by the costs.
+        return weights * costs**2
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -467,8 +473,8 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         }
 
 
-def in_memory(values) -> Matrix:
-    """Return an array on a GPU as one of numpy, anything else as it is."""
+def fetched_from_gpu(values) -> Matrix:
+    """Return an array on a GPU as one of numpy, and anything else as it is."""
     if engine_of(values) == "gpu":
         return to_numpy(values)
     return values
@@ -488,7 +494,8 @@ def _claimed_anywhere(result: Result) -> Result:
     Without a proof in the whole feature space, it is about the span of the landmarks.
     """
     bound = min(result.info.get("bound_in_span", -math.inf), result.objective)
-    # The bound is 0 if there was no time for one of the whole feature space.
+    # The bound is 0 if the time limit was reached before the whole feature space was
+    # looked at.
     if result.lower_bound == 0.0 and result.objective - bound <= result.tol:
         return replace(result, status=Status.OPTIMAL_IN_SPAN, lower_bound=bound)
     return result
@@ -513,4 +520,4 @@ def _decisions_of_table(
     The landmarks are the training rows at the given places.
     """
     values = np.asarray(rows[:, places] @ coef.T, dtype=np.float64) + intercept
-    return values.ravel() if len(coef) == 1 else values
+    return without_single_column(values)

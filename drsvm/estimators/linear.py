@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from drsvm.defaults.binary_problems import BinaryProblems, Solved
 from drsvm.defaults.fit_data import FitData
 from drsvm.defaults.regularisation import regularised
-from drsvm.estimators.base import FitMixin
+from drsvm.estimators.base import FitMixin, without_single_column
 from drsvm.estimators.callbacks import FitCallbacks
 from drsvm.estimators.checks import (
     ROWS,
@@ -77,7 +77,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
     fit_intercept : bool, default=True
         Whether the decision function has an intercept.
     intercept_cost : float or "auto", default="auto"
-        Price of the intercept: the size of the constant column whose weight it is.
+        Cost of the intercept: the size of the constant column whose weight it is.
         "auto": that of a typical column; ``inf``: a free intercept.
     feature_cost : array of shape (n_features,) or dict, optional
         Cost of a shift of each feature by 1, or a dict of some by name; by default 1.
@@ -269,8 +269,8 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         All blocks together act as one training set.
 
         The first block determines what `fit` computes from all rows. An intercept with
-        a price is priced at the centre of its rows (of sparse rows, at the origin);
-        with ``intercept_cost="auto"`` the price is that of this block. With
+        a cost has it at the centre of its rows (of sparse rows, at the origin); with
+        ``intercept_cost="auto"`` the cost is that of this block. With
         ``radius="auto"``, radius and ridge are what `fit` would use for this block
         alone: for all rows together they would be smaller, about in proportion to the
         root of their number; with a given radius, ``l2="auto"`` is 0.
@@ -285,7 +285,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         classes : array, optional
             All labels; required in the first call, unless `fit` was called before.
             After `fit`, training continues from its classifier, with its radius and
-            price of the intercept where these are automatic.
+            cost of the intercept where these are automatic.
 
         Returns
         -------
@@ -328,7 +328,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         rows = MemoryRows(as_rows(validate_data(self, X, reset=False, **ROWS)))
         columns = [rows.dot(weights) for weights in to_numpy(coef)]
         values = np.column_stack(columns) + to_numpy(self.intercept_)
-        return values.ravel() if len(coef) == 1 else values
+        return without_single_column(values)
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the adversary of the training, for `audit.model_layers`."""

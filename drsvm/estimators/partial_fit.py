@@ -103,7 +103,7 @@ def feed_block(model, X, y, classes, sample_weight, flip_cost) -> None:
     weights = _weights_of_block(model, y, counts)
     check_weights(weights, len(y))
 
-    # 2. Before the first block, determine radius, ridge and price of the intercept.
+    # 2. Before the first block, determine radius, ridge and cost of the intercept.
     is_by_row = flip_cost is not None
     if not is_by_row:
         flip_cost = flip_costs_of_rows(model.flip_cost, y, model.classes_)
@@ -188,7 +188,7 @@ def _block_fits(
 ) -> "list[BlockFit]":
     """Return one `BlockFit` per problem before the first block.
 
-    Radius, ridge and price of the intercept are stored in the model. They are those of
+    Radius, ridge and cost of the intercept are stored in the model. They are those of
     an earlier fit if they are automatic and the model goes on from there.
 
     Parameters
@@ -214,13 +214,13 @@ def _block_fits(
     # Imported here: its compiled functions take a while to load.
     from drsvm.solvers.paper.incremental.block_fit import BlockFit
 
-    # The price of the intercept: given, of an earlier fit, or of the rows of the block
-    price = parameters["intercept_cost"]
-    if goes_on and price == "auto":
-        price = model.intercept_cost_
-    block = with_intercept_cost(_block_problem(model, data.X, weights), price)
-    price = block.intercept_cost
-    model.intercept_cost_ = price
+    # The cost of the intercept: given, of an earlier fit, or of the rows of the block
+    intercept_cost = parameters["intercept_cost"]
+    if goes_on and intercept_cost == "auto":
+        intercept_cost = model.intercept_cost_
+    block = with_intercept_cost(_block_problem(model, data.X, weights), intercept_cost)
+    intercept_cost = block.intercept_cost
+    model.intercept_cost_ = intercept_cost
 
     # Radius and ridge. With a given radius an automatic ridge is 0.
     radius = number_or_auto(model.radius, "radius")
@@ -228,7 +228,7 @@ def _block_fits(
         model.radius_ = radius
         model.l2_ = parameters["l2"]
     elif not goes_on:
-        parameters = parameters | {"intercept_cost": price}
+        parameters = parameters | {"intercept_cost": intercept_cost}
         time = TimeLimit.of(model.max_time)
         model.radius_, model.l2_ = _by_rule(data, weights, parameters, time)
         if number_or_auto(model.l2, "l2") is not None:
@@ -240,7 +240,9 @@ def _block_fits(
     fits = []
     for label, start in zip(labels, starts, strict=True):
         sides = one_vs_rest.side_weights(data.y, label, model.classes_, weights)
-        side = _block_problem(model, data.X, sides).replace(intercept_cost=price)
+        side = _block_problem(model, data.X, sides).replace(
+            intercept_cost=intercept_cost
+        )
         fits.append(
             BlockFit(
                 model.n_features_in_,
@@ -248,7 +250,7 @@ def _block_fits(
                 norm=parameters["norm"],
                 l2=model.l2_,
                 fit_intercept=parameters["fit_intercept"],
-                intercept_cost=price,
+                intercept_cost=intercept_cost,
                 random_state=model.random_state,
                 start=_classifier_of(start, model.norm),
                 centre=centre_of(side),

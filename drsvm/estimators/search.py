@@ -45,7 +45,7 @@ from drsvm.estimators.cross_validation import (
     listed,
     results_table,
     score_path,
-    warn_of_large_gaps,
+    warn_of_paths,
 )
 from drsvm.estimators.linear import WassersteinSVC
 from drsvm.estimators.parameters import feature_costs, feature_parameters
@@ -90,7 +90,7 @@ class WassersteinSVCCV(
         Ridges, see `WassersteinSVC`. The automatic one withstands wrong labels where
         classes overlap; without a ridge, a sharp rule on many weak columns is found.
     intercept_costs : float, "auto" or sequence, default="auto"
-        Prices of the intercept, see `WassersteinSVC`.
+        Costs of the intercept, see `WassersteinSVC`.
     fit_intercept, feature_cost, monotonic_cst, calibration, solver, max_iter,
     random_state
         As in `WassersteinSVC`; max_iter limits each solve, and probabilities are those
@@ -362,7 +362,7 @@ class WassersteinSVCCV(
         intercept_costs = []
         for cost in listed(self.intercept_costs, "intercept_costs"):
             intercept_costs.append(intercept_cost_or_auto(cost))
-        # Without an intercept there is no price to try.
+        # Without an intercept there is no cost to try.
         if not self.fit_intercept:
             intercept_costs = [math.inf]
         given_radii, n_radii = self._given_radii()
@@ -464,7 +464,7 @@ class WassersteinSVCCV(
                     )
                 report_progress(len(done) / len(pairs))
                 task.call_on_fit_task_end(estimator=self)
-        warn_of_large_gaps(done, tol, len(folds))
+        warn_of_paths(done, tol, len(folds))
         # In `done`, the settings of the first fold are followed by those of the next.
         return [done[index :: len(settings)] for index in range(len(settings))]
 

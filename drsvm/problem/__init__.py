@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from drsvm.problem.row_sums import (
         column_moments,
-        flip_costs_of_classes,
+        costs_of_flipping_classes,
         flips_pay,
         gradient_of_classes,
         gradient_variances,

@@ -69,7 +69,7 @@ def in_feature_space(
         # A limit that is nearly over is taken for a tenth of a second.
         rows.keeps = seconds <= SHARE_OF_TIME * max(time.left(), 0.1)
 
-    # 3. The rows relative to their centre, where the intercept is priced
+    # 3. The rows relative to their centre, where the intercept has its cost
     if not problem.fit_intercept:
         return problem
     if rows.keeps or n**2 <= PAIRS_FOR_CENTRE:

@@ -57,7 +57,7 @@ def _masses_of_classes(problem: Problem) -> Sums:
     return Sums((mass_of(1.0), mass_of(-1.0)))
 
 
-def flip_costs_of_classes(problem: Problem) -> tuple[float, float]:
+def costs_of_flipping_classes(problem: Problem) -> tuple[float, float]:
     """Return Σ π_i κ_i over the rows of label +, and over those of label −.
 
     A radius of this size lets the adversary flip all labels of a class.

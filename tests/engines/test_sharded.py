@@ -19,9 +19,9 @@ from drsvm.engines import CpuEngine, Steps, engine_for
 from drsvm.problem import (
     RowsLost,
     column_moments,
+    costs_of_flipping_classes,
     draw_by_class,
     draw_sample,
-    flip_costs_of_classes,
     flips_pay,
     gradient_of_classes,
     gradient_variances,
@@ -111,7 +111,9 @@ def test_sums_over_the_rows(data):
     w, b = data.draw(classifiers(problem))
     scale = np.abs(problem.X).max() + 1e-300
     assert masses_of_classes(there) == pytest.approx(masses_of_classes(problem))
-    assert flip_costs_of_classes(there) == pytest.approx(flip_costs_of_classes(problem))
+    assert costs_of_flipping_classes(there) == pytest.approx(
+        costs_of_flipping_classes(problem)
+    )
     (found, imbalance) = gradient_of_classes(there, 0.3, 0.7)
     known = gradient_of_classes(problem, 0.3, 0.7)
     assert found == pytest.approx(
