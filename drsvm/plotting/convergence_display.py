@@ -20,7 +20,10 @@ from drsvm.solvers.api import solve
 from drsvm.solvers.base import Solver
 
 Runs: TypeAlias = Result | Sequence[Result] | Mapping[str, Result]
+# Of a history, by name
+Columns: TypeAlias = dict[str, np.ndarray]
 
+# What the horizontal axis may have, and its label
 TIMES = {"time": "time in seconds", "iteration": "iteration"}
 # Smaller gaps are drawn here: a logarithmic axis has no 0.
 SMALLEST_GAP = 1e-12
@@ -171,7 +174,7 @@ class ConvergenceDisplay(Display):
             label = "objective (solid), lower bound (dotted)"
             self.ax_.set(ylabel=label, ylim=(-0.02, 1.25))
         self.ax_.set_xlabel(TIMES[x])
-        # Solvers of different speed need a logarithmic axis.
+        # Solvers of very different speed need a logarithmic axis.
         times = np.concatenate(shown)
         positive = times[times > 0]
         if len(positive) and positive.max() > 30 * positive.min():
@@ -179,14 +182,20 @@ class ConvergenceDisplay(Display):
         legend_below(self.ax_, ncols=4)
         return self
 
-    def _draw_gap(self, times, columns, name: str, look: Look) -> list:
+    def _draw_gap(
+        self, times: np.ndarray, columns: Columns, name: str, look: Look
+    ) -> list:
+        """Draw and return the line of a run's gaps."""
         gaps = np.maximum(columns["gap"], SMALLEST_GAP)
         if len(gaps) < 10:
             # A short run shows all of its markers; of a single step nothing else.
             look = {**look, "markevery": None}
         return self.ax_.plot(times, gaps, label=plain(name), **look)
 
-    def _draw_bounds(self, times, columns, name: str, look: Look) -> list:
+    def _draw_bounds(
+        self, times: np.ndarray, columns: Columns, name: str, look: Look
+    ) -> list:
+        """Draw and return the lines of a run's objective and lower bound."""
         solid = {**look, "linestyle": "-"}
         dotted = {**look, "linestyle": ":"}
         above = self.ax_.plot(times, columns["objective"], label=plain(name), **solid)
@@ -194,8 +203,10 @@ class ConvergenceDisplay(Display):
 
 
 def _solver_of(result: Any) -> str:
+    """Return the name of the solver, or the type of what is no Result."""
     return getattr(result, "solver", type(result).__name__)
 
 
 def _go_on(progress: object) -> bool:
+    """Return what a callback returns that does not stop a solver."""
     return False

@@ -16,6 +16,7 @@ from drsvm.plotting.style import (
 )
 from drsvm.utils.annotations import Values
 
+# Number of bars: even, so that the score 0.5 is between two of them
 BINS = 40
 
 
@@ -86,9 +87,11 @@ class LabelIssuesDisplay(Display):
         }
         label = f"not flagged ({kept.sum():,})"
         self.ax_.bar(edges[:-1], kept, color=FAINT, label=label, **bars)
+        # On top of the others, and hatched, so that they are seen without colours
         label = f"flagged ({flagged.sum():,})"
         bars |= {"bottom": kept, "hatch": "///"}
         self.ax_.bar(edges[:-1], flagged, color=VERMILLION, label=label, **bars)
+        # On the left, another label is predicted.
         self.ax_.axvline(0.5, color=GREY, linewidth=1.2, linestyle="--")
         self.ax_.set(
             xlabel="label score (below 0.5: another label is predicted)",

@@ -26,8 +26,9 @@ from drsvm.solvers.base import check_count
 from drsvm.utils.annotations import Classifier, Labels, Matrix
 from drsvm.utils.clock import TimeLimit
 
+# How rows that were not trained on are called in the legend
 HELD_OUT = "held-out data"
-# Number of features without a name that are drawn in grey
+# The largest number of features without a name that are drawn, in grey
 MOST_OTHERS = 200
 
 
@@ -197,6 +198,7 @@ class RadiusPathDisplay(Display):
         side = 1
         if len(classes) == 2:
             index = 0
+            # −1 for the first class, 1 for the second
             side = 2 * place - 1
         scores = {}
         for name, (X, y) in data.items():

@@ -22,7 +22,8 @@ from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
 
 RISKS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
 RADII = {"average": "radius of the ball", "row": "largest shift of a row"}
-# Risks that are no longer informative: of zero decision values, or of a coin toss
+# Risks that are no longer informative: the hinge loss of decision values 0, and the
+# error rate of a coin toss
 UNINFORMATIVE = {"hinge": 1.0, "zero-one": 0.5}
 
 
@@ -141,20 +142,19 @@ class RiskCurveDisplay(Display):
         }
 
         def risks_at(radii: np.ndarray, **more: Any) -> dict[str, Any]:
+            """Return the risks of all classifiers, by name."""
             risks = {}
             for name, model in named.items():
                 risks[name] = worst_case_risk(model, X, y, radius=radii, **ball, **more)
             return risks
 
         if radii is None:
-            # From 0 to where the risk of the best classifier is no longer informative
             candidates = np.logspace(-4.0, 4.0, 161)
             best = np.min(list(risks_at(candidates).values()), axis=0)
+            # Of errors that cost something, the largest expected cost is that of large
+            # radii.
             worst = 1.0 if costs is None else best[-1]
-            reached = np.flatnonzero(best >= UNINFORMATIVE[loss] * worst)
-            end = 1.0
-            if len(reached) and reached[0] > 0:
-                end = float(candidates[reached[0]])
+            end = _end_of_curves(candidates, best >= UNINFORMATIVE[loss] * worst)
             if radius is not None:
                 end = max(end, 1.5 * radius)
             radii = np.linspace(0.0, end, 101)
@@ -203,12 +203,25 @@ class RiskCurveDisplay(Display):
                 self.bands_[name] = ax.fill_between(self.radii, risks, bounds, **band)
         ax.set(xlabel=RADII[self.limit], ylabel=RISKS[self.loss])
         # The best curve should fill the axes, even if others rise far above.
-        ends = [float(np.max(risks)) for risks in (self.bounds or self.risks).values()]
-        ax.set_ylim(0.0, 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3)))
+        highest = self.bounds or self.risks
+        ends = [float(np.max(risks)) for risks in highest.values()]
+        top = min(max(ends), max(3.0 * min(ends), 1e-3))
+        ax.set_ylim(0.0, 1.05 * top)
         ax.margins(x=0.01)
         if self.radius is not None:
             mark_radius(ax, self.radius)
         legend_below(ax, ncols=2)
+
+
+def _end_of_curves(candidates: np.ndarray, is_uninformative: np.ndarray) -> float:
+    """Return the first of the candidate radii with an uninformative risk.
+
+    It is 1 if all or none have one.
+    """
+    reached = np.flatnonzero(is_uninformative)
+    if len(reached) == 0 or reached[0] == 0:
+        return 1.0
+    return float(candidates[reached[0]])
 
 
 def _same_for_all(

@@ -18,8 +18,9 @@ from drsvm.plotting.style import (
     title,
 )
 
+# Number of bars
 BINS = 32
-# About how many batches have names
+# About how many batches have names on the axis
 TICKS = 12
 # The share of distances on each side that the plot may leave out
 LEFT_OUT = 0.005
@@ -95,6 +96,7 @@ class ShiftDisplay(Display):
         high = 1.0
         if len(both):
             low, high = np.quantile(both, [LEFT_OUT, 1.0 - LEFT_OUT])
+        # The boundary, at 0, is always shown.
         edges = np.linspace(min(low, 0.0), max(high, low + 1e-6), BINS + 1)
         before = {"color": FAINT}
         now = {"color": VERMILLION, "histtype": "step", "linewidth": 1.8}

@@ -19,6 +19,7 @@ GivenAxes: TypeAlias = "Axes | Sequence[Axes] | np.ndarray | None"
 Look: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
+# Okabe and Ito, "Color universal design", 2008
 BLUE = "#0072B2"
 VERMILLION = "#D55E00"
 GREEN = "#009E73"
@@ -29,6 +30,7 @@ GREY = "#7A7A7A"
 FAINT = "#B8B8B8"
 INK = "#1A1A1A"
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+# Line styles of matplotlib: solid, and lengths of dashes and gaps
 STROKES = (
     "-",
     (0, (5, 1.5)),
@@ -143,7 +145,7 @@ def quiet(ax: Panel) -> None:
 
 
 def title(ax: Panel, text: str) -> None:
-    """Write a title on the left."""
+    """Write a title, aligned on the left."""
     ax.set_title(text, loc="left", fontsize="medium")
 
 

@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.audit.decision_values import DecisionValues
 from drsvm.audit.worst_distribution import WorstCaseDistribution
 from drsvm.plotting.style import plain, short
 from drsvm.problem.kernel_functions import dense
 from drsvm.problem.norms import euclidean
 from drsvm.utils.annotations import Matrix
 
-# Number of rows from which principal components are found
+# The largest number of rows from which principal components are found, by an
+# eigendecomposition of their products
 MOST_ROWS = 500
 # Vertical spread if there is only one feature
 JITTER = 0.35
-# Number of arrows; all moves have the same length
+# The largest number of arrows: more would hide each other, and all have the same length
 MOST_ARROWS = 40
-# Number of classes with colours and markers of their own
+# The largest number of classes with colours and markers of their own
 MOST_NAMED = 10
 
 
@@ -29,11 +31,13 @@ class Plane:
     For rows in their plane, the decision value is normal · z + offset.
     """
 
+    # Of shape (2, d) and (2,)
     axes: np.ndarray
     origin: np.ndarray
+    # Of shape (2,) and a number; for several classes (n_classes, 2) and (n_classes,)
     normal: np.ndarray
     offset: float | np.ndarray
-    # Of the coordinates
+    # Names of the two coordinates
     labels: tuple[str, str]
 
 
@@ -44,7 +48,26 @@ def contents(
     max_points: int,
     random_state: int,
 ) -> dict[str, Any]:
-    """Return the arguments of the display."""
+    """Return the arguments of `WorstCaseDisplay`.
+
+    Parameters
+    ----------
+    distribution : WorstCaseDistribution
+        The worst distribution.
+    positive : label or None
+        Of several classes, the one that is evaluated against the rest.
+    feature_names : sequence of two strings, optional
+        The names of two features.
+    max_points : int
+        The largest number of rows to show.
+    random_state : int
+        Seed of the choice of rows and arrows.
+
+    Returns
+    -------
+    dict
+        The arguments by name.
+    """
     data = distribution._data
     random = np.random.default_rng(random_state)
     shown = _shown_rows(distribution, max_points, random)
@@ -56,6 +79,7 @@ def contents(
         points[:, 1] = random.uniform(-JITTER, JITTER, len(shown))
         plane = replace(plane, labels=(plane.labels[0], "(random jitter)"))
 
+    # A group is a class with a name of its own, or all others.
     groups, class_names = _groups(distribution, positive)
     # Labels after flips, also where only a part of a row is flipped
     flipped = distribution.flipped
@@ -64,14 +88,15 @@ def contents(
     new_codes[rows] = distribution._codes[flipped]
     # The mass that is flipped from class to class
     flips = np.zeros((len(class_names), len(class_names)))
-    before_and_after = (groups[data.codes[rows]], groups[new_codes[rows]])
-    np.add.at(flips, before_and_after, distribution.mass[flipped])
+    before = groups[data.codes[rows]]
+    after = groups[new_codes[rows]]
+    np.add.at(flips, (before, after), distribution.mass[flipped])
 
     # Moves in the plane, where all atoms go along the image of the same direction
     moved_rows, atoms, n_moved = _shown_moves(distribution, shown, random)
     start = points[moved_rows]
-    directions = np.atleast_2d(distribution.direction) @ plane.axes.T
-    end = start + distribution._steps[atoms, None] * directions
+    direction = np.atleast_2d(distribution.direction) @ plane.axes.T
+    end = start + distribution._steps[atoms, None] * direction
     # Two features of about the same spread are drawn on the same scale.
     width, height = np.ptp(points, axis=0)
     similar = width < 4 * height and height < 4 * width
@@ -104,8 +129,10 @@ def _shown_rows(
     is_concerned = distribution.flipped | (distribution.shift > 0)
     concerned = np.unique(distribution.rows[is_concerned])
     # Without these, a few rows that flip or move among thousands would not be seen.
-    some = random.permutation(concerned)[: min(MOST_ARROWS, max_points // 2)]
-    others = random.permutation(np.setdiff1d(rows, some))[: max_points - len(some)]
+    most = min(MOST_ARROWS, max_points // 2)
+    some = random.permutation(concerned)[:most]
+    others = random.permutation(np.setdiff1d(rows, some))
+    others = others[: max_points - len(some)]
     return np.sort(np.append(some, others))
 
 
@@ -114,8 +141,10 @@ def _shown_moves(
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return places of moved rows among those shown, their atoms, and how many move.
 
-    The last one is the number of all moves of the rows that are shown.
+    The last one is the number of all moves of the rows that are shown, of which at most
+    MOST_ARROWS are drawn.
     """
+    # −1: not shown
     place = np.full(len(distribution._data.codes), -1)
     place[shown] = np.arange(len(shown))
     is_shown = place[distribution.rows] >= 0
@@ -135,7 +164,8 @@ def _groups(
     """
     data = distribution._data
     names = [str(name) for name in data.classes.tolist()]
-    # One of several classes against the rest is True, unless it is so called.
+    # Where one of several classes is evaluated against the rest, it is True, unless
+    # labels are truth values themselves.
     is_named = positive is not None and not isinstance(positive, bool | np.bool_)
     if data.classes.dtype == bool and is_named:
         names = ["the rest", str(positive)]
@@ -146,14 +176,11 @@ def _groups(
     # active classes, the larger one has a name.
     flipped = np.where(distribution.flipped, distribution.mass, 0.0)
     moved = np.where(distribution.shift > 0, distribution.mass, 0.0)
-    masses = (
-        (data.codes[distribution.rows], flipped),
-        (distribution._codes, flipped + moved),
-        (data.codes, 1e-9 * data.weights),
-    )
-    active = np.zeros(len(names))
-    for codes, mass in masses:
-        active += np.bincount(codes, mass, minlength=len(names))
+    before = data.codes[distribution.rows]
+    after = distribution._codes
+    active = np.bincount(before, flipped, minlength=len(names))
+    active += np.bincount(after, flipped + moved, minlength=len(names))
+    active += np.bincount(data.codes, 1e-9 * data.weights, minlength=len(names))
     named = np.sort(np.argsort(-active, kind="stable")[:MOST_NAMED])
     groups = np.full(len(names), MOST_NAMED)
     groups[named] = np.arange(MOST_NAMED)
@@ -173,14 +200,7 @@ def _plane(
     if len(data.classes) == 2:
         w = coef[1] - coef[0]
         return plane_for(data.X, w, intercept[1] - intercept[0], feature_names)
-    # Class means lie in few directions, and rows in many: the plane in which the means
-    # are far apart shows the classes best.
-    means = []
-    for code in range(len(data.classes)):
-        mass = np.where(data.codes == code, data.weights, 0.0)
-        if mass.any():
-            means.append((data.X.T @ mass) / mass.sum())
-    means = np.array(means)
+    means = _class_means(data)
     if data.X.shape[1] == 2:
         plane = plane_for(means, coef[0], intercept[0], feature_names)
         # In the plane of two features, the values of all classes are known.
@@ -200,6 +220,20 @@ def _plane(
     behind = short(data.classes.tolist()[first], 12)
     across = f"lead of {leading} over {behind}"
     return replace(plane, labels=(across, "class means, first principal component"))
+
+
+def _class_means(data: DecisionValues) -> np.ndarray:
+    """Return the means of the classes that have mass, of shape (number of them, d).
+
+    They lie in few directions, and rows in many: the plane in which the means are far
+    apart shows the classes best.
+    """
+    means = []
+    for code in range(len(data.classes)):
+        mass = np.where(data.codes == code, data.weights, 0.0)
+        if mass.any():
+            means.append((data.X.T @ mass) / mass.sum())
+    return np.array(means)
 
 
 def _moving_classes(distribution: WorstCaseDistribution) -> tuple[int, int]:
@@ -232,6 +266,7 @@ def plane_for(
         labels = (str(across), str(up))
         return Plane(np.eye(2), np.zeros(2), coef.copy(), intercept, labels)
     if not coef.any():
+        # Without weights, no direction is that of decisions.
         first = _widest_direction(X, coef)
         axes = np.stack([first, _widest_direction(X, first)])
         labels = ("first principal component", "second principal component")
@@ -255,12 +290,14 @@ def _widest_direction(X: Matrix, excluded: np.ndarray) -> np.ndarray:
     some = np.linspace(0, n - 1, min(n, MOST_ROWS), dtype=int)
     X = X[some].astype(np.float64)
     # The component is a sum of rows, and the products of rows are few, however many
-    # columns there are.
+    # columns there are: the products of rows without their excluded parts, centred.
     along = X @ excluded
     products = dense(X @ X.T) - np.outer(along, along)
     means = products.mean(axis=0)
     centred = products - means - means[:, None] + products.mean()
-    loads = np.linalg.eigh(centred)[1][:, -1]
+    # The eigenvector of the largest eigenvalue has the coefficients of the rows.
+    _, vectors = np.linalg.eigh(centred)
+    loads = vectors[:, -1]
     widest = X.T @ (loads - loads.mean())
     widest = widest - excluded * (excluded @ widest)
     size = euclidean(widest)
@@ -269,7 +306,8 @@ def _widest_direction(X: Matrix, excluded: np.ndarray) -> np.ndarray:
         return np.zeros(X.shape[1])
     # The sign of a principal component is arbitrary; fix it so that the plot is
     # reproducible.
-    return widest / size * np.sign(widest[np.argmax(np.abs(widest))])
+    sign = np.sign(widest[np.argmax(np.abs(widest))])
+    return widest / size * sign
 
 
 def describe(distribution: WorstCaseDistribution) -> str:

@@ -37,10 +37,11 @@ from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
 VISIBLE = 0.02
 # Points of a grid along each axis, on which the boundaries of several classes are found
 GRID = 200
-# A figure this wide has room for a long title and legend; in inches
+# Axes this wide have room for a long title and legend; in inches
 ROOMY = 4.6
+# The outline around a sample whose label is flipped
 RING: Look = {"facecolors": "none", "linewidths": 1.3}
-# Parameters of the display that may be lists
+# Parameters of the display that become arrays; they may be lists
 ARRAYS = (
     "points",
     "positive",
@@ -256,6 +257,7 @@ class WorstCaseDisplay(Display):
         return self
 
     def _draw(self) -> None:
+        """Draw the samples, flips, moves and boundaries, and what explains them."""
         ax = self.ax_
         looks = class_looks(len(self.class_names))
         for place, look in enumerate(looks):
