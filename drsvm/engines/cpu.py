@@ -381,10 +381,10 @@ class CpuEngine(Engine):
         square, linear, products = _sums(self._over_rows(form))
         column, predictor, *borders = self._sum_of_totals(n_sums)
         border = borders[0] if with_intercept else np.zeros(self.n_linear)
+        # A matrix or, in the wide form, the curvatures of the rows
         formed = matrices.result(self._in_threads)
         curvature = Curvature(formed, column, square, predictor, linear, border)
         if self.wide is not None:
-            # No matrix was formed, but the curvatures of the rows are there.
             curvature = curvature._replace(gram=None, h=formed)
         return products, curvature
 

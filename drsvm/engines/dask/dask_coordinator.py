@@ -38,8 +38,8 @@ FAN_IN = 8  # number of surveys that are added at a time
 # Seconds to wait for a worker if there is none: one that was killed may be started
 # again
 PATIENCE = 30.0
-# Average number of times that shards may be lost, as workers may be lost again and
-# again
+# Average number of times that a shard may be lost: if workers always die, as for lack
+# of memory, a run would never end
 ATTEMPTS = 10
 # Seconds between two looks at whether workers that have not replied are still there
 GLANCE = 2.0
@@ -107,6 +107,7 @@ class DaskCoordinator(Coordinator):
         return surveys[0]
 
     def chunk_name(self, number: int) -> dask_worker.ChunkName:
+        """Return how the workers call a chunk."""
         return dask_worker.ChunkName(self.name, number, self.columns.X[number].key)
 
     def forget(self, run: str) -> None:

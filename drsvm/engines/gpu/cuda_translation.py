@@ -91,9 +91,11 @@ class _Function:
         )
 
     def _block(self, statements: list[ast.stmt]) -> str:
+        """Return statements, one below the other."""
         return "\n".join(map(self._statement, statements))
 
     def _statement(self, node: ast.stmt) -> str:
+        """Return a statement; the comments show what it is in Python."""
         match node:
             # return a, b: an object with both values
             case ast.Return(ast.Tuple(elements)):
@@ -207,9 +209,11 @@ class _Function:
         raise TypeError(f"{ast.unparse(node)} cannot be translated to C++")
 
     def _index(self, node: ast.Subscript) -> str:
+        """Return the indices of an entry: one, or several of a tuple."""
         if isinstance(node.slice, ast.Tuple):
             return self._list(node.slice.elts)
         return self._value(node.slice)
 
     def _list(self, nodes: list[ast.expr]) -> str:
+        """Return expressions with commas between them."""
         return ", ".join(map(self._value, nodes))

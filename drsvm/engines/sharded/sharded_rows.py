@@ -69,7 +69,9 @@ class Sample(NamedTuple):
 class ShardedRows(Rows):
     """Rows in shards, which a coordinator sends messages to.
 
-    A problem with them has neither signs nor weights.
+    A problem with them has neither signs nor weights, as these are in the shards, and
+    instead of arrays with an entry per row there are objects that stand for them
+    (`RemoteVector`). `given` are the parameters of such a problem.
     """
 
     place = "in shards"
@@ -135,6 +137,7 @@ class ShardedRows(Rows):
     def _ask(
         self, given: SumParameters, query: Query, *arguments, vectors=()
     ) -> Summable:
+        """Return the sum of the values of a query, which may use kept vectors."""
         return self.coordinator.ask(
             self.shard_parameters(given), query, *arguments, vectors=vectors
         )
