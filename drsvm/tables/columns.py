@@ -66,17 +66,7 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
         roles[role] = _find_all(names, wanted, role, problems)
     for role in ("verified", "by"):
         roles[role] = _find_all(names, [getattr(options, role)], role, problems)
-    for role, called in NOT_THE_LABEL.items():
-        if label in roles[role]:
-            what = "{!r} is the label column and cannot be {}: remove it from {}."
-            fixes = [Parameter(role, "", label)]
-            problems.append(Message(what, label, called, Parameter(role), fixes=fixes))
-    both = [name for name in roles["categorical"] if name in roles["numeric"]]
-    if both:
-        what = "{!r} cannot be both {} and {}."
-        given = (both[0], Parameter("categorical"), Parameter("numeric"))
-        fixes = [Parameter("numeric", "", name) for name in both]
-        problems.append(Message(what, *given, fixes=fixes))
+    problems += _contradictions(label, roles)
 
     # 3. The features: all other columns, unless they were named
     aside = {label, *roles["drop"], *roles["id"], *roles["verified"], *roles["by"]}
@@ -95,6 +85,23 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
                 fixes = [Parameter(role, "", name)]
                 problems.append(Message(what, Parameter(role, name), fixes=fixes))
     return Chosen(label, features, roles, mentioned, notes, problems)
+
+
+def _contradictions(label: str, roles: dict[str, list[str]]) -> list[Message]:
+    """Return the problems with columns that have two roles."""
+    problems = []
+    for role, called in NOT_THE_LABEL.items():
+        if label in roles[role]:
+            what = "{!r} is the label column and cannot be {}: remove it from {}."
+            fixes = [Parameter(role, "", label)]
+            problems.append(Message(what, label, called, Parameter(role), fixes=fixes))
+    both = [name for name in roles["categorical"] if name in roles["numeric"]]
+    if both:
+        what = "{!r} cannot be both {} and {}."
+        given = (both[0], Parameter("categorical"), Parameter("numeric"))
+        fixes = [Parameter("numeric", "", name) for name in both]
+        problems.append(Message(what, *given, fixes=fixes))
+    return problems
 
 
 def _likely_label(names: list[str]) -> tuple[str, str]:

@@ -116,30 +116,8 @@ def _parse(path: Path) -> tuple[Matrix, np.ndarray]:
 def _new_schema(
     path: Path, X: Matrix, options: ReadOptions
 ) -> tuple[Schema, list[str]]:
-    """Return the schema of a new file, with notes.
-
-    Unless requested, indices start at 0 only if 0 occurs twice: once may be a mistake.
-    """
-    notes = []
-
-    # 1. Where the indices start
-    base = int(options.index_base != 0)
-    n_zeros = int(np.count_nonzero(X.indices == 0))
-    if n_zeros and base == 1:
-        if n_zeros == 1 or options.index_base == 1:
-            only = "only " if n_zeros == 1 else ""
-            message = Message(
-                "{}line {} has the index 0: correct it, or use {} if the indices start "
-                "at 0.",
-                only,
-                _line_with_index(path, 0),
-                Parameter("index_base", 0),
-            )
-            raise invalid(path, message)
-        base = 0
-        notes.append("Indices are assumed to start at 0, because the index 0 occurs.")
-
-    # 2. How many features there are
+    """Return the schema of a new file, with notes."""
+    base, notes = _index_base(path, X, options)
     if X.nnz == 0 or X.indices.max() < base:
         raise invalid(path, "no features found: every line has only a label.")
     largest = int(X.indices.max())
@@ -163,6 +141,28 @@ def _new_schema(
             "far from all others: is its index mistyped?"
         )
     return Schema(kind="sparse", n_features=n_features, index_base=base), notes
+
+
+def _index_base(path: Path, X: Matrix, options: ReadOptions) -> tuple[int, list[str]]:
+    """Return the index of the first feature, 1 or 0, with a note if it is 0.
+
+    Unless requested, indices start at 0 only if 0 occurs twice: once may be a mistake.
+    """
+    if options.index_base == 0:
+        return 0, []
+    n_zeros = int(np.count_nonzero(X.indices == 0))
+    if n_zeros == 0:
+        return 1, []
+    if n_zeros > 1 and options.index_base is None:
+        return 0, ["Indices are assumed to start at 0, because the index 0 occurs."]
+    only = "only " if n_zeros == 1 else ""
+    message = Message(
+        "{}line {} has the index 0: correct it, or use {} if the indices start at 0.",
+        only,
+        _line_with_index(path, 0),
+        Parameter("index_base", 0),
+    )
+    raise invalid(path, message)
 
 
 def _line_with_index(path: Path, wanted: int) -> int:
