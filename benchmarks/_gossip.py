@@ -27,7 +27,7 @@ from _cluster_simulator import SimulatedCluster
 from drsvm.engines.sharded import queries
 from drsvm.engines.sharded.coordinator import total
 from drsvm.solvers.paper.federated.federated_block import Proposal
-from drsvm.solvers.paper.federated.federated_solver import Federated, Rounds
+from drsvm.solvers.paper.federated.federated_solver import Federated, Member, Rounds
 
 N_CHANGES = 3
 N_SEEN = 2
@@ -180,9 +180,11 @@ class GossipRounds(Rounds):
         """Return by how much the sums of a machine change in an epoch."""
         group = self.channel.groups[number]
         part = self.cluster.shards[number]
-        work = machine.work(
-            self.number, self.shares.get(group, {}), group not in self.shares
-        )
+        restart = group not in self.members
+        if restart:
+            self.members[group] = Member(self.channel.stopwatch())
+        member = self.members[group]
+        work = machine.work(self.number, member.accepted, restart)
         proposal = Proposal(
             *part.reply(self.run.message(queries.of_engine, "propose", work))
         )
@@ -192,7 +194,7 @@ class GossipRounds(Rounds):
         step, change, self.last_seen[number] = change_of(
             machine, proposal, len(self.machines), self.last_seen[number]
         )
-        self.shares[group] = {self.number: step}
+        member.accepted = {self.number: step}
         self.number += 1
         return change
 

@@ -5,7 +5,7 @@ Each improves the multipliers of its own rows, and sends a vector.
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ FIRST_PROOF = 32
 SLOW = 3.0
 HASTE = 1.5
 MIN_VISITED = 0.4
-# What a group has contributed before its first proposal (see `Rounds.credits`)
+# What a group has contributed before its first proposal (see `Member.credit`)
 NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
 
 
@@ -83,12 +83,28 @@ class Federated(Solver):
         return Rounds(problem, limits, self.patience)
 
 
+@dataclass(eq=False)
+class Member:
+    """What is known about a group of shards since it began with multipliers 0."""
+
+    watch: Stopwatch  # since its last work
+    asked: int = -1  # number of its last work
+    # Shares of its proposals that were accepted, and that it has not been told yet
+    accepted: dict[int, float] = field(default_factory=dict)
+    # What it has contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
+    credit: Sums = NOTHING
+    seen: Proposal | None = None  # the last proposal
+    took: float | None = None  # seconds until the last reply
+    visited: float = 1.0  # share of its rows that it visits at a time
+
+
 class Rounds(StateWithEstimates):
     """One run in rounds.
 
     All blocks propose at the same time, and their changes are added. A group is the
     shards that one thread of a worker has: their blocks propose in turn, each after the
-    one before.
+    one before. Groups change when a worker is lost: its shards are built again in new
+    groups, which begin with multipliers 0.
     """
 
     def __init__(self, problem: Problem, limits: Limits, patience: float):
@@ -108,27 +124,21 @@ class Rounds(StateWithEstimates):
         self.first = 0  # number of the first work of this round
         self.n_known_lost = len(self.coordinator.restored)
         self.n_lost = 0
-        self.asked: dict[Group, int] = {}  # the number of the last work
-        # What was accepted, and has not been told yet
-        self.shares: dict[Group, dict[int, float]] = {}
-        # What the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
-        self.credits: dict[Group, Sums] = {}
-        self.seen: dict[Group, Proposal] = {}
-        self.watches: dict[Group, Stopwatch] = {}
-        self.took: dict[Group, float] = {}  # seconds until the last reply
-        # Shares of the rows that are visited in a round
-        self.visited: dict[Group, float] = {}
+        # The groups that have begun
+        self.members: dict[Group, Member] = {}
 
     def step(self) -> None:
         """Let all blocks propose, and move along the sum of what comes in time.
 
         No round waits for the slowest.
         """
+        # 1. Work for all groups that are not at work
         self.coordinator.n_rounds += 1
         self.first = self.number
         for group in self.channel.groups:
             if group not in self.channel.waiting:
                 self._ask(group)
+        # 2. Their proposals, and a step along the sum of them
         proposals = self._in_time()
         if proposals:
             share = self.ascent.absorb(total(proposals.values()))
@@ -136,16 +146,24 @@ class Rounds(StateWithEstimates):
                 self._credit(group, proposal, share)
         if math.isfinite(self.patience):
             self._spare_slow_groups()
-        self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
+        # 3. The centre moves; in a fixed order, so that sums can be repeated
+        seen = []
+        for group in sorted(self.members):
+            if self.members[group].seen is not None:
+                seen.append(self.members[group].seen)
+        self.ascent.move(total(seen))
 
     def _spare_slow_groups(self) -> None:
         """Let slow groups visit fewer rows at a time, so that sums are not too old."""
-        typical = statistics.median_low(self.took.values())
-        for group, took in self.took.items():
-            now = self.visited.get(group, 1.0)
-            if now < 1.0 or took > SLOW * typical:
-                share = now * HASTE * typical / max(took, 1e-9)
-                self.visited[group] = min(max(share, MIN_VISITED), 1.0)
+        members = self.members.values()
+        times = [member.took for member in members if member.took is not None]
+        typical = statistics.median_low(times)
+        for member in members:
+            if member.took is None:
+                continue
+            if member.visited < 1.0 or member.took > SLOW * typical:
+                share = member.visited * HASTE * typical / max(member.took, 1e-9)
+                member.visited = min(max(share, MIN_VISITED), 1.0)
 
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round.
@@ -179,19 +197,24 @@ class Rounds(StateWithEstimates):
 
         It does not if the group was asked in an earlier round, or is slow.
         """
-        waits = math.isinf(self.patience) or self.visited.get(group, 1.0) == 1.0
-        return waits and self.asked.get(group, self.first) >= self.first
+        # In place of a group that was lost, and about to begin
+        if group not in self.members:
+            return True
+        member = self.members[group]
+        waits = math.isinf(self.patience) or member.visited == 1.0
+        return waits and member.asked >= self.first
 
     def _ask(self, group: Group) -> None:
         """Send the next work to a group."""
-        restart = group not in self.credits
+        watch = self.channel.stopwatch()
+        restart = group not in self.members
         if restart:
-            self.credits[group] = NOTHING
-        accepted = self.shares.pop(group, {})
-        visited = self.visited.get(group, 1.0)
-        work = self.ascent.work(self.number, accepted, restart, visited)
-        self.watches[group] = self.channel.stopwatch()
-        self.asked[group] = self.number
+            self.members[group] = Member(watch)
+        member = self.members[group]
+        work = self.ascent.work(self.number, member.accepted, restart, member.visited)
+        member.watch = watch
+        member.asked = self.number
+        member.accepted = {}
         self.number += 1
         message = self.run.message(
             queries.of_engine, "propose", work, next_arguments=go_on
@@ -210,29 +233,31 @@ class Rounds(StateWithEstimates):
             v, *sums = reply
             # In double precision, because many are added
             proposal = Proposal(v.astype(np.float64), *sums)
-            if group in self.credits and not proposal.lost:
-                self.took[group] = self.watches[group].elapsed()
-                self.seen[group] = proposal
+            if group in self.members and not proposal.lost:
+                member = self.members[group]
+                member.took = member.watch.elapsed()
+                member.seen = proposal
                 return group, proposal
             # A machine was lost, and with it the multipliers of its blocks: this group
             # and those that no longer exist have contributed nothing.
             self.n_lost += 1
-            for gone in [group, *set(self.credits).difference(self.channel.groups)]:
-                self.ascent.lose(self.credits.pop(gone, NOTHING))
-                for known in (self.seen, self.shares, self.took, self.visited):
-                    known.pop(gone, None)
+            gone = set(self.members).difference(self.channel.groups)
+            for one in gone | {group}:
+                if one in self.members:
+                    self.ascent.lose(self.members.pop(one).credit)
             self._ask(group)
 
     def _credit(self, group: Group, proposal: Proposal, share: float) -> None:
         """Note which share of a group's proposal was accepted."""
-        self.credits[group] += Sums(share * value for value in proposal[:4])
-        self.shares[group] = {self.asked[group]: share}
+        member = self.members[group]
+        member.credit += Sums(share * value for value in proposal[:4])
+        member.accepted = {member.asked: share}
 
     def candidate(self) -> Candidate:
         # Multipliers are to be those of the current sums.
         accepted: dict[int, float] = {}
-        for shares in self.shares.values():
-            accepted |= shares
+        for member in self.members.values():
+            accepted |= member.accepted
         self.run.send("accept", accepted)
         weights, intercept = self.ascent.classifier()
         hinge, flip = self.run.keep("keep_multipliers", self.ascent.averaged)
