@@ -110,12 +110,17 @@ def feed_block(model, X, y, classes, sample_weight, flip_cost) -> None:
     parameters = model._problem_parameters(flip_cost)
     if is_first:
         data = FitData(X, y, model.classes_, counts)
-        block_fits = _block_fits(model, data, weights, parameters, starts, goes_on)
-        model._block_fits = block_fits
+        intercept_cost = _intercept_cost(model, data, weights, parameters, goes_on)
+        parameters["intercept_cost"] = intercept_cost
+        radius, l2 = _radius_and_ridge(model, data, weights, parameters, goes_on)
+        model.intercept_cost_ = intercept_cost
+        model.radius_ = radius
+        model.l2_ = l2
+        model._block_fits = _block_fits(model, data, weights, starts)
         model._flip_cost_by_row = is_by_row
-    else:
-        block_fits = model._block_fits
-        model._flip_cost_by_row = is_by_row or model._flip_cost_by_row
+    elif is_by_row:
+        model._flip_cost_by_row = True
+    block_fits = model._block_fits
 
     # 3. Take one pass over the rows of the block in the problem of every class.
     labels = one_vs_rest.positive_labels(model.classes_)
@@ -149,7 +154,8 @@ def _classes_of_first_block(model, classes) -> np.ndarray:
 def _weights_of_block(model, y: np.ndarray, counts: Vector | None) -> Vector | None:
     """Return the weights of rows times those of their classes; None if all are 1.
 
-    Automatic class weights would take the shares of the classes among all rows.
+    Automatic class weights depend on the shares of the classes among all rows, which
+    are not known: here they are equal.
     """
     if model.class_weight is None or model.class_weight == "auto":
         return counts
@@ -178,33 +184,61 @@ def _check_parameters(model) -> None:
         raise ValueError("partial_fit does not support monotonic_cst: use fit.")
 
 
-def _block_fits(
+def _intercept_cost(
     model,
     data: FitData,
     weights: Vector | None,
     parameters: dict[str, Any],
-    starts: Sequence[Start] | None,
     goes_on: bool,
+) -> float:
+    """Return the cost of the intercept before the first block.
+
+    It is the given one or, if it is automatic, that of an earlier fit, if the model
+    goes on from there, or of the rows of the block.
+    """
+    cost = parameters["intercept_cost"]
+    if goes_on and cost == "auto":
+        cost = model.intercept_cost_
+    block = with_intercept_cost(_block_problem(model, data.X, weights), cost)
+    return block.intercept_cost
+
+
+def _radius_and_ridge(
+    model,
+    data: FitData,
+    weights: Vector | None,
+    parameters: dict[str, Any],
+    goes_on: bool,
+) -> tuple[float, float]:
+    """Return radius and ridge before the first block, in the same way."""
+    radius = number_or_auto(model.radius, "radius")
+    # With a given radius an automatic ridge is 0.
+    if radius is not None:
+        return radius, parameters["l2"]
+    if goes_on:
+        return model.radius_, model.l2_
+    time = TimeLimit.of(model.max_time)
+    radius, l2 = _by_rule(data, weights, parameters, time)
+    if number_or_auto(model.l2, "l2") is not None:
+        l2 = parameters["l2"]
+    return radius, l2
+
+
+def _block_fits(
+    model, data: FitData, weights: Vector | None, starts: Sequence[Start] | None
 ) -> "list[BlockFit]":
     """Return one `BlockFit` per problem before the first block.
-
-    Radius, ridge and cost of the intercept are stored in the model. They are those of
-    an earlier fit if they are automatic and the model goes on from there.
 
     Parameters
     ----------
     model : WassersteinSVC
-        The classifier.
+        The classifier, with its radius, ridge and cost of the intercept.
     data : FitData
         The first block.
     weights : array, optional
         The weights of its rows, those of the classes included.
-    parameters : dict
-        Those of the problems.
     starts : sequence, optional
         Where the fits start.
-    goes_on : bool
-        Whether there was an earlier fit.
 
     Returns
     -------
@@ -214,48 +248,28 @@ def _block_fits(
     # Imported here: its compiled functions take a while to load.
     from drsvm.solvers.paper.incremental.block_fit import BlockFit
 
-    # The cost of the intercept: given, of an earlier fit, or of the rows of the block
-    intercept_cost = parameters["intercept_cost"]
-    if goes_on and intercept_cost == "auto":
-        intercept_cost = model.intercept_cost_
-    block = with_intercept_cost(_block_problem(model, data.X, weights), intercept_cost)
-    intercept_cost = block.intercept_cost
-    model.intercept_cost_ = intercept_cost
-
-    # Radius and ridge. With a given radius an automatic ridge is 0.
-    radius = number_or_auto(model.radius, "radius")
-    if radius is not None:
-        model.radius_ = radius
-        model.l2_ = parameters["l2"]
-    elif not goes_on:
-        parameters = parameters | {"intercept_cost": intercept_cost}
-        time = TimeLimit.of(model.max_time)
-        model.radius_, model.l2_ = _by_rule(data, weights, parameters, time)
-        if number_or_auto(model.l2, "l2") is not None:
-            model.l2_ = parameters["l2"]
-
     labels = one_vs_rest.positive_labels(model.classes_)
     if starts is None:
         starts = [None] * len(labels)
     fits = []
     for label, start in zip(labels, starts, strict=True):
+        # The intercept has its cost at the centre of the rows, as their weights in this
+        # problem have it.
         sides = one_vs_rest.side_weights(data.y, label, model.classes_, weights)
-        side = _block_problem(model, data.X, sides).replace(
-            intercept_cost=intercept_cost
+        side = _block_problem(model, data.X, sides)
+        side = side.replace(intercept_cost=model.intercept_cost_)
+        fit = BlockFit(
+            model.n_features_in_,
+            model.radius_,
+            norm=model.norm,
+            l2=model.l2_,
+            fit_intercept=bool(model.fit_intercept),
+            intercept_cost=model.intercept_cost_,
+            random_state=model.random_state,
+            start=_classifier_of(start, model.norm),
+            centre=centre_of(side),
         )
-        fits.append(
-            BlockFit(
-                model.n_features_in_,
-                model.radius_,
-                norm=parameters["norm"],
-                l2=model.l2_,
-                fit_intercept=parameters["fit_intercept"],
-                intercept_cost=intercept_cost,
-                random_state=model.random_state,
-                start=_classifier_of(start, model.norm),
-                centre=centre_of(side),
-            )
-        )
+        fits.append(fit)
     return fits
 
 
