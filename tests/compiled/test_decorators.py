@@ -55,10 +55,11 @@ def faults(tree):
                 fault = decorator_fault(decorator)
                 if fault is not None:
                     found.append((node.name, fault))
-        elif isinstance(node, ast.Assign):
-            if any(compiler_of(part) for part in ast.walk(node.value)):
-                name = ast.unparse(node.targets[0])
-                found.append((name, "compile with a decorator"))
+        elif isinstance(node, ast.Assign) and any(
+            compiler_of(part) for part in ast.walk(node.value)
+        ):
+            name = ast.unparse(node.targets[0])
+            found.append((name, "compile with a decorator"))
     return found
 
 
