@@ -183,6 +183,7 @@ def _suggestion(names: list[str], candidates: list[str], wanted: str) -> str:
 
 
 def _all_of(names: list[str]) -> str:
+    """Return the end of a message that lists the columns of a file."""
     some = ", ".join(map(repr, names[:LISTED]))
     if len(names) > LISTED:
         some += ", ..."

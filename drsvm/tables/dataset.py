@@ -53,6 +53,7 @@ class ReadOptions:
 
     @property
     def empty(self) -> frozenset[str]:
+        """All texts that count as empty."""
         return MISSING | frozenset(self.missing_values)
 
 
@@ -81,6 +82,7 @@ class Schema:
     truth_labels: list[str] = field(default_factory=list)
 
     def style(self, column: str) -> str:
+        """Return how the cells of a column are written: a `Style`."""
         return self.styles.get(column, Style.PLAIN)
 
     def of_style(self, *styles: str) -> list[str]:
@@ -120,4 +122,5 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """The number of rows, and of columns before the preparation."""
         return self.X.shape

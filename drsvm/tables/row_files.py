@@ -22,9 +22,8 @@ from drsvm.utils.annotations import Matrix, Vector
 Block: TypeAlias = tuple[Matrix, Vector | None, Vector | None]
 
 VECTORS = ("y", "sample_weight")
-# How types of pyarrow begin: those of all numbers, and those whose numbers single
-# precision holds.
-NUMBERS = ("int", "uint", "float", "double", "bool")
+# How pyarrow's types of numbers begin, and those whose numbers single precision holds
+NUMBERS = ("int", "uint", "halffloat", "float", "double", "bool")
 NARROW = ("float", "halffloat", "bool", "int8", "uint8")
 OR_PREPARED = "or pass an iterable of prepared blocks."
 

@@ -43,6 +43,7 @@ def lazy_names(
                 public.append(imported.name)
 
     def get(name: str) -> object:
+        # Python calls it for a name that the package does not have.
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(homes[name]), name)

@@ -109,6 +109,22 @@ def test_all_sources_give_the_same_optimum_as_memory(tmp_path, temporary, dtype)
         assert not list(temporary.iterdir()), "temporary files are removed"
 
 
+@pytest.mark.parametrize("narrow", ["float16", "float32", "int8", "bool"])
+def test_columns_of_few_bytes_become_single_precision(tmp_path, narrow):
+    import pyarrow as pa
+
+    values = np.array([0, 1, 1], dtype=narrow)
+    table = pa.table({"a": values})
+    path = tmp_path / "rows.arrow"
+    with (
+        pa.OSFile(str(path), "wb") as stream,
+        pa.ipc.new_file(stream, table.schema) as writer,
+    ):
+        writer.write_table(table)
+    with rows_on_disk(path) as rows:
+        assert rows.X.dtype == np.float32 and rows.X.ravel().tolist() == [0, 1, 1]
+
+
 def test_arrow_files(tmp_path, temporary):
     import pyarrow as pa
 
