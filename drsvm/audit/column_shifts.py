@@ -87,6 +87,7 @@ def summaries(X: Matrix, names: Iterable[Any] | None = None) -> list[Summary]:
 
 
 def _summary_of_numbers(name: str, numbers: np.ndarray) -> Summary:
+    """Return quantiles of the finite numbers; the other cells are empty."""
     known = numbers[np.isfinite(numbers)]
     quantiles = None
     if len(known):
@@ -114,6 +115,7 @@ def _numbers(cells: np.ndarray) -> np.ndarray | None:
 
 
 def _summary_of_texts(name: str, cells: np.ndarray) -> Summary:
+    """Return the shares of the most frequent texts."""
     texts = []
     for cell in cells.tolist():
         # NaN, which is not equal to itself, is an empty cell as well.

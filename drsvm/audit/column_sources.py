@@ -150,6 +150,7 @@ def shown_names(names: Sequence | None, d: int) -> list[str]:
 
 
 def _transformed(X: Matrix, steps: Sequence[Any]) -> Matrix:
+    """Return rows after some steps."""
     for step in steps:
         X = step.transform(X)
     return X

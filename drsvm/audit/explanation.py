@@ -299,16 +299,12 @@ def explain(
     }
     adversary = adversary_for(data, ball_of(model, data, given))
 
+    # What decides about a row is the lead of one class over another.
     other, distance = _nearest_class(adversary)
-    # Two classes for each row: decisions are positive for the first one.
-    compared = np.array([data.codes, other])
     if len(data.coef) == 2:
-        # One function decides all rows.
-        place = 1
-        n_classes = len(getattr(classifier, "classes_", data.classes))
-        if positive is not None and n_classes == 2:
-            place = index_of(positive, data.classes)
-        compared[:] = [[place], [1 - place]]
+        compared = _two_classes(data, classifier, positive)
+    else:
+        compared = np.array([data.codes, other])
     leading, behind = compared
     decision = values_at(data.values, leading) - values_at(data.values, behind)
     # Rows share few pairs, so that weights are kept by pair, not by row.
@@ -349,6 +345,22 @@ def explain(
         _centre=centre,
         _index=X.index if hasattr(X, "iloc") else None,
     )
+
+
+def _two_classes(
+    data: DecisionValues, classifier: Any, positive: object | None
+) -> np.ndarray:
+    """Return the two classes, of shape (2, n): decisions are positive for the first.
+
+    One function decides all rows.
+    """
+    place = 1
+    n_classes = len(getattr(classifier, "classes_", data.classes))
+    # One of several classes against the rest is the second one already.
+    if positive is not None and n_classes == 2:
+        place = index_of(positive, data.classes)
+    n = len(data.codes)
+    return np.array([np.full(n, place), np.full(n, 1 - place)])
 
 
 def _nearest_class(adversary: Adversary) -> tuple[np.ndarray, np.ndarray]:

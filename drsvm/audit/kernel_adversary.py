@@ -89,6 +89,7 @@ class KernelAdversary(Adversary):
 
     @cached_property
     def _landmark_rows(self) -> KernelRows:
+        """The landmarks, for norms of functions in their span."""
         return KernelRows(self.kernel.landmarks, self.function)
 
     def rate_of(self, w: np.ndarray, b: float) -> float:

@@ -254,6 +254,7 @@ def _data_frame_of(X: Matrix, y: Labels) -> tuple[Any, str]:
 
 
 def _warn_of_constant_folds(decisions: np.ndarray, folds: Folds) -> None:
+    """Warn if classifiers of folds prefer the same class everywhere."""
     # Constant decisions have been replaced by 0.
     constant = sum(not decisions[test].any() for _, test in folds)
     if constant == 0:
@@ -435,6 +436,7 @@ def flexible_classifier(X: Matrix, steps=(), **settings: Any) -> Pipeline | None
 
 
 def _check_classes(classes: np.ndarray, given: np.ndarray) -> None:
+    """Raise an error unless there are two classes or more, of two rows or more."""
     if len(classes) == 0:
         raise ValueError("X and y have no rows: pass at least two rows of each class.")
     if len(classes) < 2:

@@ -86,6 +86,7 @@ def last_step(model: Classifier, X: Matrix) -> tuple[Any, Matrix, Sequence[str] 
 
 
 def _check_columns(columns: list, expected: list) -> None:
+    """Raise an error unless columns are those expected, in the same order."""
     if columns == expected:
         return
     known = set(expected)

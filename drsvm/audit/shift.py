@@ -143,6 +143,7 @@ class Shift:
         return lines
 
     def _columns_in_words(self) -> str:
+        """Return the columns that moved by more than chance, the largest first."""
         if not self.before.columns:
             return "are not compared"
         moved = [

@@ -286,6 +286,7 @@ class RadiusPathDisplay(Display):
         legend_below(ax, ncols=2)
 
     def _draw_weights(self, ax: Panel, n_named: int) -> None:
+        """Draw a line for every weight, the largest ones in colour."""
         sizes = np.abs(self.weights).max(axis=0)
         largest = np.argsort(-sizes, kind="stable")
         named = largest[:n_named]
@@ -304,6 +305,7 @@ class RadiusPathDisplay(Display):
         ax.set_ylabel("weight")
 
     def _draw_scores(self, ax: Panel) -> None:
+        """Draw a line of scores for each data set."""
         looks = line_styles(len(self.scores))
         for (name, values), look in zip(self.scores.items(), looks, strict=True):
             ax.plot(self.radii, values, label=name, **look)

@@ -272,6 +272,7 @@ def _named(estimators: Any) -> dict[str, Classifier]:
 
 
 def _name_of(model: Classifier) -> str:
+    """Return the name of a model's class; (coef, intercept) has none."""
     classifier = final_classifier(model)
     if isinstance(classifier, tuple):
         return "classifier"
