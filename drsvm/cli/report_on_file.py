@@ -186,7 +186,8 @@ def _typed(values: Mapping[str, object]) -> list[str]:
     for name, value in values.items():
         if isinstance(value, bool):
             # A switch has no value: --header or --no-header.
-            words.append(option_of(name if value else f"no_{name}"))
+            switch = name if value else f"no_{name}"
+            words.append(option_of(switch))
             continue
         entries = value if isinstance(value, list | tuple) else [value]
         for entry in entries:

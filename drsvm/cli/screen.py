@@ -141,9 +141,12 @@ class Screen:
 def _console(stderr: bool) -> "Console":
     from rich.console import Console
 
-    # Without a terminal there is no width to respect.
     stream = sys.stderr if stderr else sys.stdout
-    return Console(file=stream, width=None if stream.isatty() else 160)
+    width = None
+    if not stream.isatty():
+        # There is no width to respect.
+        width = 160
+    return Console(file=stream, width=width)
 
 
 @contextmanager

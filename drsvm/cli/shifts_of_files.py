@@ -102,15 +102,16 @@ def _labels(
     n = len(dataset.rows)
     # Any label will do where there is none: what is measured of it is left out below.
     y = np.resize(classes, n)
-    labelled = np.zeros(n, dtype=bool)
     known = labels_for(classes, dataset)
     if known is None:
         if dataset.y is not None:
             screen.note(
                 "labels are not compared: some of them are unknown to the model."
             )
-        return y, labelled
-    labelled[:] = True if dataset.labelled is None else dataset.labelled
+        return y, np.zeros(n, dtype=bool)
+    labelled = dataset.labelled
+    if labelled is None:
+        labelled = np.ones(n, dtype=bool)
     y[labelled] = known
     n_lost = n - len(known)
     if n_lost:
@@ -184,6 +185,7 @@ def batches_of(data: Dataset, by: str) -> dict[str, np.ndarray]:
 
 def _in_order(names: list[str]) -> list[str]:
     """Sort names if all of them are numbers, months or dates of one style."""
+    # What is added to a name before it is read: the first day of a month to 2024-05.
     styles = [(Style.PLAIN, ""), (Style.ISO_DATE, "-01")]
     styles += [(style, "") for style in DATE_STYLES]
     for style, end in styles:

@@ -193,14 +193,15 @@ def held_out(
             f"only one row has the label {rare!r}; --test-size needs two of each.",
             whole.data.path,
         )
-    # A share of the rows, or from 1 on their number
     size = split.size or TEST_SHARE
+    # A share of the rows, or from 1 on their number
+    share_or_number: float = size
+    if size >= 1:
+        share_or_number = int(size)
     # Copies of a row are either all held out or all trained on.
     copies = copies_of(whole.X)
     try:
-        train, test = held_out_rows(
-            whole.y, int(size) if size >= 1 else size, split.seed, copies
-        )
+        train, test = held_out_rows(whole.y, share_or_number, split.seed, copies)
     except ValueError as error:
         raise ValueError(f"--test-size {size:g}: {error}") from None
     screen.note(*about_copies(whole.y, copies))
