@@ -206,6 +206,7 @@ def _scaled_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _has_free_intercept(problem: Problem) -> bool:
+    """Return whether there is an intercept without a cost."""
     return problem.fit_intercept and not problem.prices_intercept
 
 

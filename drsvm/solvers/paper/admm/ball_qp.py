@@ -94,7 +94,8 @@ class Accelerated(BallQP):
 
     def solve(self, r, rho, lam, start, accuracy):
         step = 1.0 / max(rho * self.largest + self.ridge, 1e-300)
-        w = ahead = self.norm.project_ball(start, lam)
+        w = self.norm.project_ball(start, lam)
+        ahead = w
         momentum = 1.0
         for _ in range(self.max_steps):
             gradient = rho * self.product(ahead) + self.ridge * ahead - r
@@ -114,7 +115,14 @@ class Accelerated(BallQP):
 
 
 class EuclideanBall(BallQP):
-    """q = 2, by an eigenvalue decomposition."""
+    """q = 2, by an eigenvalue decomposition.
+
+    References
+    ----------
+    J. J. Moré, D. C. Sorensen, Computing a Trust Region Step, SIAM Journal on
+    Scientific and Statistical Computing 4(3), 1983: Newton's method for the inverse of
+    the norm.
+    """
 
     def __init__(self, matrix, ridge: float, noise: float = 0.0):
         values, self.vectors = linalg.eigh(matrix)
@@ -183,6 +191,7 @@ class _Pivoting(BallQP):
         """Return the best w for a status, and what the status should be for this w."""
 
     def solve(self, r, rho, lam, start, accuracy):
+        # The proximal term keeps the matrix regular.
         try:
             w = self._pivot(r + rho * self.tau * start, rho, lam, start)
         except linalg.LinAlgError:
@@ -220,7 +229,7 @@ class _Pivoting(BallQP):
         return None
 
     def _solve_free(self, free, rho, right):
-        """Solve with the free rows and columns of ρC + c."""
+        """Solve with the free rows and columns of ρ(C + τ) + c."""
         key = rho, free.tobytes()
         if key not in self._factors:
             block = rho * self.matrix[np.ix_(free, free)]

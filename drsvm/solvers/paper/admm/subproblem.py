@@ -64,11 +64,11 @@ FIRST_AVERAGE = 10
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line below f, proven by slopes g found at one λ."""
+    """A line below f, proven by slopes g of the losses that were found at one λ."""
 
     lam: float
     height: float  # at that λ
-    tilt: float
+    tilt: float  # by how much the line rises per unit of λ
     slopes: np.ndarray | None  # None: the line ελ, which needs no proof
 
     def at(self, lam: float) -> float:
@@ -77,7 +77,7 @@ class Line:
 
 
 class Average:
-    """Mean of the slopes and their sums over recent iterations.
+    """Mean of the slopes and of −Σ π g y (x, 1) over recent iterations.
 
     ADMM's oscillations about the solution cancel there.
     """
@@ -129,7 +129,19 @@ class Trial:
 class Subproblem:
     """The data, prepared for ADMM iterations at any λ.
 
-    Rows are around their mean x̄, which eliminates an intercept.
+    Rows are around their mean x̄, which eliminates an intercept: for given w, the best b
+    is a constant minus x̄·w.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, with costs as columns.
+    relaxation : float
+        The factor of over-relaxation.
+    update : {"auto", "exact", "accelerated"}
+        How the quadratic problem in w is solved.
+    seconds : float
+        Time that is left for the run.
     """
 
     def __init__(

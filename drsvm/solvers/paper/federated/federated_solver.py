@@ -38,7 +38,7 @@ NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
 
 @dataclass(frozen=True)
 class Federated(Solver):
-    """Settings of dual ascent on a cluster, for more features than a matrix pays for.
+    """Settings of dual ascent on a cluster, if features are too many for a matrix.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Rounds(StateWithEstimates):
     def step(self) -> None:
         """Let all blocks propose, and move along the sum of what comes in time.
 
-        No round waits for the slowest.
+        No round waits for the slowest, unless `patience` is inf.
         """
         # 1. Work for all groups that are not at work
         self.coordinator.n_rounds += 1
@@ -182,8 +182,8 @@ class Rounds(StateWithEstimates):
             if self._expected(group):
                 proposals[group] = proposal
             else:
-                # Not of this round, but as useful: the step along it is as long as it
-                # is good for
+                # Not of this round, but useful: it is followed as far as the dual value
+                # increases.
                 share = self.ascent.absorb(proposal, 1.0 / len(self.channel.groups))
                 self._credit(group, proposal, share)
                 self._ask(group)

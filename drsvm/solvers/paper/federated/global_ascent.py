@@ -9,6 +9,10 @@ slope is
 The dual value around a centre thus never falls, however bold the proposals are, and
 however old: those of slow machines may be for sums that have changed since. Multipliers
 stay within their bounds, because these are convex.
+
+The current sums are the `place` of an ascent. After every round the centre of the terms
+that make the dual smooth (see `dual_coordinate/ascent.py`) moves to the classifier of
+these sums.
 """
 
 import math

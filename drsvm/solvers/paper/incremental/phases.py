@@ -234,19 +234,24 @@ class Averaging(Phase):
 
     @abstractmethod
     def move(self, step: float, share: float) -> None:
-        """Do one epoch with the given step size."""
+        """Do one epoch with the given step size.
+
+        `share` is that of the new multipliers in their averages.
+        """
 
     def epoch(self) -> None:
-        # Only a first step that the user has not set may become longer.
+        # 1. The step size; only a first one that the user has not set may become longer
         is_default = self.shared.step_sizes.first is None
         if self.count == 0 and is_default and isinstance(self.schedule, Cycles):
             first = self._longest_good_step(self.schedule.first)
             self.schedule = replace(self.schedule, first=first)
         self.count += 1
         step = sensible(self.schedule.step(self.count), self.shared.epochs.natural_step)
+        # 2. The epoch
         self.move(step, max(SHARE_OF_MULTIPLIERS, 1.0 / self.count))
+        # 3. The average, in place and without temporaries: there may be very many
+        # features
         share = max(SHARE, 1.0 / self.count)
-        # In place, without temporaries: there may be very many features
         blas.dscal(1.0 - share, self.average.w)
         blas.daxpy(self.shared.point.w, self.average.w, a=share)
         self.average.scalars[:] += share * (

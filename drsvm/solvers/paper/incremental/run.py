@@ -48,6 +48,7 @@ FIRST_LOOK = 64
 
 
 def _is_number(value) -> bool:
+    """Return whether a value is a real number, which True and False are not here."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 

@@ -84,7 +84,7 @@ def test_no_bound_is_false(data):
 
 
 class Late(ChannelHere):
-    """The first group replies to every fifth call only, if somebody has not the time to wait for it."""
+    """The first group replies to every fifth call only, where calls have a time limit."""
 
     calls = 0
 
