@@ -12,6 +12,11 @@ Rows with labels: `performance`, with `intervals` of its figures; `precision` te
 which decision values are noise.
 
 Labels to check: `label_issues`, from the `label_scores` of classifiers in folds.
+
+Words: the code of a label is its place among the classes; the lead of a class over
+another is the difference of their decision values (the margin is that of the label over
+the best other class), and the lead of a classifier that of its figures; a rate is by
+how much a lead changes at most if a row is shifted at a cost of 1.
 """
 
 from typing import TYPE_CHECKING
