@@ -64,13 +64,6 @@ def at_centre(problem: Problem) -> Reformulation:
     return ShiftedColumns(shifted, centre)
 
 
-def _without_far_columns(reformulation: Reformulation) -> Reformulation:
-    """Shift columns that are far from 0, unless they are relative to a centre."""
-    if isinstance(reformulation, Unchanged):
-        return without_far_columns(reformulation.problem)
-    return reformulation
-
-
 @dataclass(frozen=True, eq=False)
 class BinaryProblems:
     """The problems of a fit, as they are given and as they are solved."""
@@ -123,7 +116,11 @@ class BinaryProblems:
         for problem in problems:
             centred = at_centre(problem)
             if narrow:
-                centred = in_span_of_rows(_without_far_columns(centred))
+                # Products of rows lose digits where columns are far from 0, which they
+                # are not relative to a centre.
+                if isinstance(centred, Unchanged):
+                    centred = without_far_columns(problem)
+                centred = in_span_of_rows(centred)
             moved.append(centred)
         return cls(problems, moved)
 

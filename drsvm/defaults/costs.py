@@ -21,8 +21,7 @@ def number_or_auto(value: float | str, name: str) -> float | None:
     """Return a parameter as a number; None for "auto"."""
     if not isinstance(value, str):
         return validation.check_number(value, name)
-    if value != "auto":
-        raise ValueError(f"{name} must be a number or 'auto', got {name}={value!r}.")
+    _check_auto(value, name)
     return None
 
 
@@ -30,11 +29,14 @@ def intercept_cost_or_auto(value: float | str) -> float | str:
     """Return "auto" or the cost as a float."""
     if not isinstance(value, str):
         return validation.check_intercept_cost(value)
-    if value != "auto":
-        raise ValueError(
-            f"intercept_cost must be a number or 'auto', got intercept_cost={value!r}."
-        )
+    _check_auto(value, "intercept_cost")
     return value
+
+
+def _check_auto(value: str, name: str) -> None:
+    """Raise an error unless a text is "auto"."""
+    if value != "auto":
+        raise ValueError(f"{name} must be a number or 'auto', got {name}={value!r}.")
 
 
 def flip_costs_of_classes(flip_cost: Mapping[Any, float], classes) -> np.ndarray:

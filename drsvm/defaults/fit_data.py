@@ -93,13 +93,6 @@ class FitData:
         return self.by_class(self.class_factors, self.sample_weight)
 
     @property
-    def numbers_of_rows(self) -> np.ndarray | None:
-        """How many rows each row counts for, None: one."""
-        if self.sample_weight is None:
-            return None
-        return self.represents * self.sample_weight
-
-    @property
     def has_automatic_weights(self) -> bool:
         """Whether the classes are weighed by class_weight="auto"."""
         return isinstance(self.class_weight, str) and self.class_weight == "auto"
@@ -177,7 +170,9 @@ class FitData:
         Any
             The counts as these rows take them: an array in this memory, None for one.
         """
-        return self.numbers_of_rows
+        if self.sample_weight is None:
+            return None
+        return self.represents * self.sample_weight
 
     def rows_to_judge(self, problems: BinaryProblems) -> EvaluationRows | None:
         """Return the rows by which candidates are compared, None if too few."""

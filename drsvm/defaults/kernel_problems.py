@@ -254,7 +254,7 @@ def some_rows(
     if len(counted) <= most:
         return counted
     # The order of the rows must not matter: they are ordered by their contents, and of
-    # each class every so many-th is taken.
+    # each class those at equal distances are taken.
     labels = np.unique(y)
     groups = content_groups(Problem(X[counted], y[counted] == labels[0]))
     order = counted[np.argsort(groups, kind="stable")]

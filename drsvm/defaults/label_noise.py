@@ -80,7 +80,7 @@ def wrong_labels(
         Its lowest and its highest plausible value.
     """
     n, n_classes = decisions[0].shape
-    depth, predicted = _combined(decisions, given)
+    depth, predicted = _depths_and_classes(decisions, given)
     sides = []
     for label in range(n_classes):
         own = predicted == label
@@ -123,7 +123,7 @@ def _are_wrong_labels(sides: list[Side], n_contradicted: float) -> bool:
     return min(side.purity for side in sides) > 1.0 - LEVEL
 
 
-def _combined(
+def _depths_and_classes(
     decisions: Sequence[np.ndarray], given: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the depths of the rows and their predicted classes, by both classifiers.

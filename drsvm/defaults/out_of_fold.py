@@ -96,7 +96,7 @@ def decisions_of_rows(
     # 1. The rows, in this memory, and what they count
     problems = solved.problems
     centred = problems.centred(0)
-    here = _here(centred.problem)
+    here = _in_this_memory(centred.problem)
     if len(problems.given) > 1:
         labels = labels_of(problems.given)
     else:
@@ -135,7 +135,7 @@ def decisions_of_rows(
             values = to_numpy(here.decision_values(own.weights, own.intercept))
         if folds is not None:
             start = _start_of_folds(centred, starts[index], own)
-            values = _beside(values, out_of_fold(here, folds, start, time))
+            values = _at_mean_of(values, out_of_fold(here, folds, start, time))
         columns.append(values)
     decisions = np.column_stack(columns)
     are_decided = ~np.isnan(decisions).any(axis=1)
@@ -144,7 +144,7 @@ def decisions_of_rows(
     )
 
 
-def _here(problem: Problem) -> Problem:
+def _in_this_memory(problem: Problem) -> Problem:
     """Return the problem, or a sample in this memory if its rows are elsewhere."""
     if problem.rows.readable or problem.rows.copyable:
         return problem
@@ -171,7 +171,7 @@ def _start_of_folds(
     return rough
 
 
-def _beside(seen: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _at_mean_of(seen: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return decisions out of fold, moved to the classifier's own where that matters.
 
     Where hardly anything depends on the intercept, solutions that are equally good

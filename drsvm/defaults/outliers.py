@@ -196,7 +196,7 @@ def _listed(places: Sequence[int] | np.ndarray, names: Sequence[str] | None) -> 
 def _warn_of_scales(
     X: np.ndarray, sizes: np.ndarray, names: Sequence[str] | None, classifier: str
 ) -> None:
-    """Name columns that are spread so much wider than others that they may hide them.
+    """Name columns that are spread much wider than others, which they may hide.
 
     The others are a quarter of the columns, or more: few columns may be tiny, such as
     the last principal components or pixels at an edge. Constant and 0/1 columns do not

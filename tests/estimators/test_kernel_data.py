@@ -220,7 +220,7 @@ def test_of_many_rows_a_sample_chooses(moons, monkeypatch):
     assert samples[0].sample_weight.sum() == pytest.approx(
         150
     )  # evidence is that of the rows that are judged
-    assert samples[0].numbers_of_rows.sum() == pytest.approx(300)
+    assert samples[0].counts_for_radius([], 0).sum() == pytest.approx(300)
     some = WassersteinKernelSVC(n_landmarks=12, gamma=1.0).fit(*on_cluster(*moons))
     every = WassersteinKernelSVC(gamma=1.0).fit(*moons)
     assert some.radius_ != every.radius_
