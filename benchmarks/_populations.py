@@ -174,7 +174,7 @@ class Population:
 
     def publicly(self, rows: np.ndarray, confidence: float) -> np.ndarray:
         """Return the same bounds by the public function, which computes the prices
-        anew.
+        again.
         """
         model, X, y = self._rows
         return worst_case_risk(

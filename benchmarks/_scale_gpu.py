@@ -12,7 +12,7 @@ from scipy import sparse
 from drsvm import Problem, solve
 
 REPEATS = 3
-"""Runs on the card after a first one, which compiles; the median counts."""
+"""Runs on the GPU after a first one, which compiles; the median counts."""
 
 BALL = {"radius": 0.1, "flip_cost": 1.0}
 
@@ -137,7 +137,7 @@ def dense_section(options) -> list[str]:
     return [
         (
             "`solve(Problem(X, y, radius=0.1, flip_cost=1), tol=1e-6)`, norm 2, no"
-            f" ridge, with X on the card already; medians of {REPEATS} runs. The cores"
+            f" ridge, with X on the GPU already; medians of {REPEATS} runs. The cores"
             " ran once, after a smaller problem that compiled their kernels."
         ),
         table(header, lines),
@@ -245,7 +245,7 @@ def sparse_section(options) -> list[str]:
 
 
 def text_rows(n: int, d: int, draws: int):
-    """Return a CSR matrix on the card whose rows have norm 1, and labels that follow a
+    """Return a CSR matrix on the GPU whose rows have norm 1, and labels that follow a
     sparse direction, with noise.
     """
     import cupy as cp
@@ -323,8 +323,8 @@ def text_section(options) -> list[str]:
         (
             f"Text-like rows × {TEXT_FEATURES:,}, {X.nnz:,} entries in all"
             f" ({100 * (1 - density):.2f} % zeros), norm 2, radius {TEXT_RADIUS:g}, to"
-            f" a proven gap of {TEXT_TOL:g}: all rows on the card, and a tenth of them"
-            " on both. One run each, kernels of the card compiled before. LinearSVC"
+            f" a proven gap of {TEXT_TOL:g}: all rows on the GPU, and a tenth of them"
+            " on both. One run each, its kernels compiled before. LinearSVC"
             " solves another problem, without a proof."
         ),
         table(header, lines),

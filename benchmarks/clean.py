@@ -2,8 +2,8 @@
 defaults of scikit-learn's models.
 
 30 % of the rows are held out; features are standardised on the others, sparse ones are
-left as they are. Rare: all rows of the larger class, and so many of the smaller one
-that 2 % are positive, at least 8.
+left as they are. Rare: all rows of the larger class, and of the smaller one as many
+as make 2 % positive, at least 8.
 """
 
 import argparse

@@ -163,7 +163,7 @@ def on_card(options) -> None:
     card = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     about = (
         f"{int(100 * WRONG)} % of the training labels are wrong; γ = 0.3 / d. The"
-        " automatic radius and ridge, and copying the rows to the card, are part of"
+        " automatic radius and ridge, and copying the rows to the GPU, are part of"
         " the time. `curved` are two normal distributions that overlap, with 20"
         " features."
     )

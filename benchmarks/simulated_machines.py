@@ -3,7 +3,7 @@ without one?
 
 The solver and the workers' code are the real ones, on text-like data; the clock is
 simulated (`_cluster_simulator.py`). An epoch takes what it takes here, times `--work`:
-as if there were so many times as many rows. Lines have a latency of 1 ms and 125 MB/s.
+as if there were this many times as many rows. Lines have a latency of 1 ms and 125 MB/s.
 First the number of machines, then a machine that is slow or fails, then neighbours that
 talk to each other without a centre (`_gossip.py`), and last a real cluster of
 processes, to check the clock.

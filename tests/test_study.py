@@ -61,7 +61,7 @@ def test_final_boards():
     X, y = rows_of("tic-tac-toe")
     assert (
         len(np.unique(X, axis=0)) == len(X) == 958 and y.sum() == 316 + 16
-    )  # o has won, or nobody
+    )  # o has won, or neither
     blank, n_x, n_o = X.reshape(-1, 9, 3).sum(axis=1).T
     assert (n_x[y == 0] == n_o[y == 0] + 1).all() and (blank + n_x + n_o == 9).all()
 

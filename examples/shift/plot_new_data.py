@@ -6,7 +6,7 @@ A classifier is in use, and every month brings new rows without labels. `measure
 tells how far they have moved, what error to expect, and what is not exceeded if rows
 and labels moved no farther than the classifier sees. Here a sensor drifts from the
 fourth month on. It is repaired for the last month, but then the meaning of the labels
-changes, which nobody can see without labels.
+changes, which cannot be seen without labels.
 """
 
 import numpy as np

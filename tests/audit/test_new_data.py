@@ -213,7 +213,7 @@ def test_columns_that_cannot_shift_have_a_figure_of_their_own(model):
 
 
 def test_chance_is_exceeded_as_often_as_it_should():
-    """Both samples are drawn anew, with heavy tails or with ties only."""
+    """Both samples are drawn again, with heavy tails or with ties only."""
     rng = np.random.default_rng(0)
     for draw in (
         lambda n: rng.standard_t(2, size=(1, n)),

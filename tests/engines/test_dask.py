@@ -273,7 +273,7 @@ def test_multipliers_are_fetched_when_they_are_computed(client):
 
 
 @pytest.mark.thorough
-def test_workers_forget_what_nobody_needs(client):
+def test_workers_forget_what_is_not_needed(client):
     problem, _ = both()
     name = problem.rows.coordinator.name
     result = solve(problem)

@@ -3,7 +3,6 @@
 import math
 import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +13,8 @@ from thorough import examples
 from drsvm import WassersteinKernelSVC, WassersteinSVC
 from drsvm.problem import kernel_rows
 from drsvm.solvers.landmarks import landmark_solver as solver
+
+cp = pytest.importorskip("cvxpy")
 
 CONSTANT = (
     "ignore:The fitted classifier is constant",

@@ -15,7 +15,7 @@ optimum.
 """
 
 TRIAL_SECONDS = 10.0
-"""No further formulation is tried after so many seconds."""
+"""No further formulation is tried after this number of seconds."""
 
 
 class GeneralPurpose(BaseSolver):
