@@ -21,17 +21,21 @@ from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.user_warnings import warn_user
 
 Statuses = tuple[Status, ...]
-# Need no warning
+# Statuses of runs that need no warning: the tolerance was reached, or the user has
+# stopped them.
 FINISHED: Statuses = (
     *filter(lambda status: status.reached, Status),
     Status.STOPPED,
     Status.INTERRUPTED,
 )
-# For `radius_max` in a warning; the rows of a kernel are a sample of this size
+# For `radius_max` in a warning: the time limit, and the number of rows that are drawn
+# for a kernel, which needs all pairs of them
 ADVICE_SECONDS = 5.0
 ADVICE_ROWS = 1000
-MAX_NAMED = 5  # classes that a warning names, to stay short
+# The number of classes that a warning names, to stay short
+MAX_NAMED = 5
 
+# Parts of messages
 BY_COSTS = (
     "with these costs, no other decision is cheaper. Features that tell more "
     "may change that."
@@ -72,6 +76,7 @@ def report_outcome(
                 f"[{name_of(index, classes)}] {result.status}: gap {result.gap:.1e}, "
                 f"{result.n_iter} iterations"
             )
+    # The best classifier so far is stored, so errors can be raised now.
     for result in results:
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -136,6 +141,7 @@ def _advice(problem: Problem) -> str:
             "flip_cost=0 lets the adversary flip every label for free. Use a larger "
             "one, or the default, inf."
         )
+    # A radius from which on all weights are 0 is of no use: the advice names it.
     few = problem
     if problem.rows.is_kernel and problem.n_rows > 2 * ADVICE_ROWS:
         few = draw_sample(problem, ADVICE_ROWS)

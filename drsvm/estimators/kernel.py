@@ -64,7 +64,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     kernel. Each iteration works in the span of some rows and of sums of rows; the
     certificate is that of the full problem, over all functions of the feature space,
     and refers to `certified_intercept_`: the threshold is placed afterwards.
-    Standardise the features first. The defaults need no tuning.
+    Standardise the features first. The defaults need no tuning. See :doc:`/kernels`.
 
     Parameters
     ----------
@@ -76,11 +76,9 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     gamma : {"rule", "scale", "auto"} or float, default="rule"
         Coefficient of "rbf", "laplacian" and "poly". "scale" is 1 / (n_features ·
         variance of X), "auto" is 1 / n_features, as in ``SVC``. "rule" is 0.3 / (mean
-        squared distance from the centre of the data), 0.3 times "scale" for
-        standardised features: wider, because it need not fit wrong labels. For "rbf"
-        and "laplacian" it is 3.3 or 10 times that if up to 1,000 of the rows are then
-        ranked clearly better by classifiers that have not seen them, which takes two to
-        three times as long as a given number.
+        squared distance from the centre of the data): wider, because it need not fit
+        wrong labels. For "rbf" and "laplacian" it is larger where rows out of fold are
+        then ranked clearly better, which takes two to three times as long as a number.
     degree, coef0 : int, float
         Degree and constant (at least 0) of "poly".
     n_landmarks : int or "auto", default="auto"
@@ -112,10 +110,9 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     max_iter, max_time, random_state, verbose, n_jobs
         As in `WassersteinSVC`.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
-        Where a fit is computed. With "gpu", or if X is on a GPU, the rows are
-        copied there (dense, in double precision); kernels are then "rbf", "laplacian",
-        "poly" or "linear". Dask collections stay on their cluster, and need
-        `n_landmarks` or `landmarks` (see the notes). Predictions are made where X is.
+        Where a fit is computed. With "gpu", or if X is on a GPU, the rows are copied
+        there; callables and "precomputed" are then excluded. Dask collections need
+        `n_landmarks` or `landmarks`. Predictions are made where X is.
 
     Attributes
     ----------
@@ -131,8 +128,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     gamma_ : float
         The coefficient that was used.
     certified_intercept_ : array of shape (1 or n_classes,)
-        The intercept of the problem, with which the certificate holds: `intercept_`,
-        unless the threshold moved.
+        The intercept of the certificate: `intercept_`, unless the threshold moved.
     classes_, threshold_, radius_, l2_, intercept_cost_, class_factors_, sigmoids_
         As in `WassersteinSVC`; likewise `n_features_in_` and `feature_names_in_`.
     objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
@@ -144,9 +140,8 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     With given `landmarks`, and on a Dask cluster, the classifier is the best one among
     the functions of the landmarks, and this is what is proven: the status of `result_`
     is OPTIMAL_IN_SPAN, and its weights are those of an orthonormal basis. How far it is
-    from the best of the whole feature space is not known, since that takes all pairs of
-    rows. On a cluster, `n_landmarks` are chosen from a sample of the rows; γ, radius
-    and ridge are chosen with a sample, too.
+    from the best of the whole feature space is not known. On a cluster, landmarks, γ,
+    radius and ridge are chosen with a sample of the rows.
 
     Examples
     --------
@@ -222,6 +217,8 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
             self, X, y, sample_weight, self.class_weight, flip_cost
         )
         data = replace(data, on_gpu=engine == "gpu")
+        # For its warnings only: the share of the spread that it returns is about the
+        # features, not about functions of them.
         if self.kernel != "precomputed":
             without_gross_errors(self, data)
         # Copies are one row with more weight, unless given folds may part them.
@@ -308,6 +305,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         return landmarks
 
     def _max_landmarks(self) -> int | None:
+        """Return the largest number of landmarks; None for any."""
         if isinstance(self.n_landmarks, str) and self.n_landmarks == "auto":
             return None
         return check_count(self.n_landmarks, "n_landmarks", "an integer ≥ 1 or 'auto'")
@@ -435,9 +433,11 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         return KernelParameters(self.kernel, self.gamma, self.degree, self.coef0, costs)
 
     def _function(self) -> KernelFunction:
+        """Return the kernel function of the fitted classifier."""
         return self._kernel().function(self.gamma_)
 
     def _kernel_classifier(self) -> KernelClassifier:
+        """Return the decision functions as sums over the landmarks."""
         kernel = self._kernel()
         return KernelClassifier(
             kernel.function(self.gamma_),
