@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.audit.model_layers import names_given_by, preparations
-from drsvm.problem.kernel_functions import dense
+from drsvm.problem.memory_rows import dense
 from drsvm.utils.annotations import Classifier, Matrix
 
 # How often shifts of columns are scaled until those of their features are right: linear

@@ -22,8 +22,8 @@ from drsvm.audit.model_layers import (
 from drsvm.problem import validation
 from drsvm.problem.backends import is_remote, to_numpy
 from drsvm.problem.kernel_classifier import KernelClassifier
-from drsvm.problem.kernel_functions import Rbf, dense
-from drsvm.problem.memory_rows import MemoryRows
+from drsvm.problem.kernel_functions import Rbf
+from drsvm.problem.memory_rows import MemoryRows, dense
 from drsvm.problem.result import Result
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
 

@@ -24,7 +24,7 @@ from drsvm.audit.column_sources import Columns, columns_behind, shown_names
 from drsvm.audit.decision_values import DecisionValues, decision_values, values_at
 from drsvm.audit.model_layers import final_classifier, index_of
 from drsvm.audit.worst_case import adversary_for, ball_of
-from drsvm.problem.kernel_functions import dense
+from drsvm.problem.memory_rows import dense
 from drsvm.problem.validation import check_weight_vector
 from drsvm.utils.annotations import Classifier, Matrix, NormName, Values
 from drsvm.utils.lazy import optional

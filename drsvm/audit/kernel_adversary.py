@@ -17,8 +17,9 @@ import numpy as np
 
 from drsvm.audit.adversary import Adversary
 from drsvm.problem.kernel_classifier import KernelClassifier
-from drsvm.problem.kernel_functions import Rbf, dense
+from drsvm.problem.kernel_functions import Rbf
 from drsvm.problem.kernel_rows import BLOCK, KernelRows
+from drsvm.problem.memory_rows import dense
 from drsvm.utils.parallel import slices
 
 # Radius prices for which the hinge loss is bounded, in units of the highest rate at

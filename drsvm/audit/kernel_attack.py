@@ -24,7 +24,7 @@ from drsvm.audit.adversary import Atoms, Attack
 from drsvm.audit.decision_values import margins_of
 from drsvm.audit.error_costs import envelope, largest_gains
 from drsvm.audit.kernel_adversary import KernelAdversary
-from drsvm.problem.kernel_functions import dense
+from drsvm.problem.memory_rows import dense
 from drsvm.problem.risk import TIE
 from drsvm.utils.parallel import slices
 

@@ -43,8 +43,7 @@ from drsvm.estimators.partial_fit import (
 from drsvm.estimators.placement import check_remote_features, on_engine
 from drsvm.estimators.solving import solve_problems
 from drsvm.problem.backends import is_remote, to_numpy
-from drsvm.problem.kernel_functions import dense
-from drsvm.problem.memory_rows import MemoryRows, must_stay
+from drsvm.problem.memory_rows import MemoryRows, dense, must_stay
 from drsvm.problem.norms import norm_for
 from drsvm.problem.validation import as_rows
 from drsvm.solvers.base import Solver

@@ -26,8 +26,7 @@ from drsvm.estimators.checks import (
     classes_of,
 )
 from drsvm.estimators.parameters import feature_costs, monotonic_signs
-from drsvm.problem.kernel_functions import dense
-from drsvm.problem.memory_rows import MemoryRows
+from drsvm.problem.memory_rows import MemoryRows, dense
 from drsvm.problem.norms import norm_for
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result

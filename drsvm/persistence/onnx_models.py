@@ -24,9 +24,9 @@ from drsvm.problem.kernel_functions import (
     Linear,
     Polynomial,
     Rbf,
-    dense,
     squared_norms,
 )
+from drsvm.problem.memory_rows import dense
 from drsvm.utils.lazy import optional
 
 # What skl2onnx makes and passes to its converters, without public types: models, scopes

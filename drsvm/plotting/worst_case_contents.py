@@ -9,7 +9,7 @@ import numpy as np
 from drsvm.audit.decision_values import DecisionValues
 from drsvm.audit.worst_distribution import WorstCaseDistribution
 from drsvm.plotting.style import plain, short
-from drsvm.problem.kernel_functions import dense
+from drsvm.problem.memory_rows import dense
 from drsvm.problem.norms import euclidean
 from drsvm.utils.annotations import Matrix
 

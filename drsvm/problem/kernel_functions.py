@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from drsvm.problem.memory_rows import dense
 from drsvm.utils.annotations import Matrix, Vector
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 
@@ -30,13 +31,6 @@ def squared_norms(X: Matrix) -> Vector:
     if sparse.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return np.einsum("ij,ij->i", X, X)
-
-
-def dense(X: Matrix) -> np.ndarray:
-    """Return rows as an array."""
-    if sparse.issparse(X):
-        return X.toarray()
-    return X
 
 
 def _far(t) -> np.ndarray:

@@ -96,6 +96,13 @@ def stored_entries(X: Matrix) -> int:
     return X.size
 
 
+def dense(X: Matrix) -> np.ndarray:
+    """Return rows as an array, which is no copy of dense ones."""
+    if sparse.issparse(X):
+        return X.toarray()
+    return X
+
+
 def must_stay(X) -> bool:
     """Return whether a matrix is large and in a file, and must not be copied."""
     return isinstance(X, RowView) or (stored_entries(X) >= LARGE and is_mapped(X))

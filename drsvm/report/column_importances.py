@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.inspection import permutation_importance
 
 from drsvm.audit.performance import scores
-from drsvm.problem.kernel_functions import dense
+from drsvm.problem.memory_rows import dense
 from drsvm.utils.annotations import Matrix
 
 # With more columns nothing is computed; of more rows, some are drawn.

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 import drsvm
-from drsvm.problem.kernel_functions import dense
+from drsvm.problem.memory_rows import dense
 from drsvm.report.inputs import Figures, Material
 from drsvm.tables.files import files_of
 from drsvm.utils.annotations import Matrix

@@ -16,7 +16,7 @@ from drsvm.engines.gpu.gpu_rows import (
 )
 from drsvm.engines.gpu.streaming import StreamedGpuRows
 from drsvm.problem.backends import Backend, ForGpu, to_numpy
-from drsvm.problem.kernel_functions import dense
+from drsvm.problem.memory_rows import dense
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.parallel import slices
 

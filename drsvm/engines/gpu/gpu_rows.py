@@ -24,9 +24,8 @@ from drsvm.engines.gpu.device import (
 )
 from drsvm.engines.gpu.gpu_engine import GpuEngine
 from drsvm.problem.backends import to_numpy
-from drsvm.problem.kernel_functions import dense
 from drsvm.problem.kernel_rows import FunctionRows, KernelRows
-from drsvm.problem.memory_rows import HostRows, MemoryRows
+from drsvm.problem.memory_rows import HostRows, MemoryRows, dense
 from drsvm.problem.rows import Rows
 from drsvm.problem.validation import check_flip_cost
 from drsvm.utils.annotations import Costs, Matrix, Vector
