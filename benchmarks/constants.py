@@ -1,7 +1,7 @@
-"""What do the numbers in the rules of `drsvm.estimators` do: how do results change with
+"""What do the numbers in the rules of `drsvm.defaults` do: how do results change with
 half of each, or twice as much?
 
-Every number in a named constant of `drsvm/learn` is halved and doubled, one at a time
+Every number in a named constant of `drsvm/defaults` is halved and doubled, one at a time
 (whole numbers stay whole), and everything else stays. `WassersteinSVC()` is fitted on
 the data sets on which the study decides, with five kinds of labels; if a number is in
 modules that choose a ball or a kernel, `WassersteinKernelSVC()` with correct and 20 %
@@ -34,10 +34,16 @@ sys.path.insert(0, str(Path(__file__).parent / "study"))
 from cases import DECIDED, NOISE, Case, is_available, sizes
 from methods import all_figures
 
-ROOM = Path(drsvm.__file__).parent / "learn"
+ROOM = Path(drsvm.__file__).parent / "defaults"
 KERNEL_NOISE = ("clean", "20 %")
-OF_KERNELS = (".kernel.", ".evidence", ".radius_rule")
-OF_LABELS = (".labels.", ".out_of_fold")
+OF_KERNELS = (
+    "kernel_parameters",
+    "kernel_problems",
+    "landmark_basis",
+    "radius_rule",
+    "select_by_folds",
+)
+OF_LABELS = ("label_noise", "out_of_fold")
 SHOWN = 0.05
 
 
@@ -70,7 +76,7 @@ def main() -> None:
     rows = [
         [
             f"`{one.name}`",
-            one.module.removeprefix("drsvm.estimators."),
+            one.module.removeprefix("drsvm.defaults."),
             shown(one.value),
             one.comment,
             *changes,
@@ -95,29 +101,45 @@ HEADER = ("constant", "module", "value", "what it is", "half", "twice")
 
 def numbers() -> Iterator[Number]:
     """Yield the numbers in the named constants of all modules."""
-    for file in sorted(ROOM.rglob("*.py")):
-        module = ".".join(
-            ["drsvm.estimators", *file.relative_to(ROOM).with_suffix("").parts]
-        )
+    for file in sorted(ROOM.glob("*.py")):
+        module = f"drsvm.defaults.{file.stem}"
         comments = comments_of(file)
+        comment = ""
+        line_before = 0
         for node in ast.parse(file.read_text()).body:
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            for target in targets:
-                names = [
-                    one.id
-                    for one in ast.walk(target)
-                    if isinstance(one, ast.Name) and one.id.isupper()
-                ]
-                for name in names:
-                    value = getattr(importlib.import_module(module), name)
-                    for path, leaf in leaves(value):
-                        yield Number(
-                            module,
-                            name,
-                            path,
-                            leaf,
-                            comments.get(node.end_lineno or 0, ""),
-                        )
+            if not isinstance(node, ast.Assign):
+                continue
+            # Constants without a line between them share a comment.
+            if node.lineno != line_before + 1:
+                comment = ""
+            comment = comment_of(node, comments) or comment
+            line_before = node.end_lineno or node.lineno
+            for name in names_of(node):
+                value = getattr(importlib.import_module(module), name)
+                for path, leaf in leaves(value):
+                    yield Number(module, name, path, leaf, comment)
+
+
+def names_of(assignment: ast.Assign) -> list[str]:
+    """Return the constants that a statement assigns."""
+    found = []
+    for target in assignment.targets:
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name) and node.id.isupper():
+                found.append(node.id)
+    return found
+
+
+def comment_of(node: ast.stmt, comments: dict[int, str]) -> str:
+    """Return the comment at the end of a statement, or in front of it."""
+    if node.end_lineno in comments:
+        return comments[node.end_lineno]
+    lines = []
+    line = node.lineno - 1
+    while line in comments:
+        lines.insert(0, comments[line])
+        line -= 1
+    return " ".join(lines)
 
 
 def leaves(
@@ -186,7 +208,7 @@ def measured(number: Number | None, factor: float, seeds: int) -> dict[str, np.n
     kernel = []
     labels = []
     of_kernels, of_labels = (
-        number is None or any(p in number.module for p in some)
+        number is None or number.module.endswith(some)
         for some in (OF_KERNELS, OF_LABELS)
     )
     with changed(number, factor):
