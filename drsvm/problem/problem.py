@@ -222,7 +222,7 @@ class Problem:
             checked[name] = _checked(name, value, self.n_features)
         self._set(**checked)
 
-    def with_checked(self, **attributes) -> "Problem":
+    def with_checked(self, **attributes: Any) -> "Problem":
         """Return the problem with other attributes, which are in their checked form."""
         other = object.__new__(Problem)
         # Only fields: what is cached belongs to this problem.
@@ -583,7 +583,9 @@ class Problem:
         price = self.radius_price(w, margins, b)
         return price, self.objective_at(w, margins, price)
 
-    def worst_case(self, loss: str, w: Vector, b: float, size: float, radii) -> Vector:
+    def worst_case(
+        self, loss: str, w: Vector, b: float, size: float, radii: Vector
+    ) -> Vector:
         """Return the worst-case risk of a classifier.
 
         Parameters
@@ -644,7 +646,7 @@ class Problem:
     # --- sums over all rows, wherever these are
 
     def query(
-        self, function: Callable[..., Summable], *arguments, once: bool = False
+        self, function: Callable[..., Summable], *arguments: Any, once: bool = False
     ) -> Summable:
         """Return function(problem, *arguments), or the sum of its values over shards.
 
