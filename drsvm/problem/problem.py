@@ -200,9 +200,11 @@ class Problem:
 
     def _set(self, **values) -> None:
         """Set attributes in their checked form."""
-        for value in values.values():
+        for name, value in values.items():
             if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+                # A view: the array itself may belong to somebody else.
+                values[name] = value.view()
+                values[name].flags.writeable = False
         # A frozen dataclass refuses assignments.
         known = vars(self)
         is_new = not _DATA.isdisjoint(values)

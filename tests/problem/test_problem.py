@@ -1,8 +1,11 @@
 """The problem: its parameters and prices, and its objective compared with plain formulas."""
 
 import dataclasses
+import gc
 import inspect
 import math
+import pickle
+import weakref
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +18,7 @@ from problems import NORMS, Plain, classifiers, problems
 from scipy import sparse
 
 from drsvm import Problem
-from drsvm.problem import typical_row_norm
+from drsvm.problem import masses_of_classes, typical_row_norm
 
 # Parameters
 
@@ -324,3 +327,26 @@ def test_prices_are_carried_along(container):
     other = problem.relabelled(np.array([True, False, False, True]))
     assert other.flip_costs.tolist() == problem.flip_costs.tolist() and other.has_prices
     assert "flip_cost=0…inf" in repr(problem) and "intercept_cost=2.0" in repr(problem)
+
+
+def test_sums_belong_to_the_labels_of_which_they_are():
+    problem = Problem(X, Y)
+    assert masses_of_classes(problem) == pytest.approx((0.6, 0.4))
+    for same in (problem, pickle.loads(pickle.dumps(problem))):
+        assert masses_of_classes(same.relabelled(Y < 0)) == pytest.approx((0.4, 0.6))
+        assert masses_of_classes(same) == pytest.approx((0.6, 0.4))
+
+
+def test_nothing_keeps_what_was_computed_for_other_labels():
+    problem = Problem(X, Y)
+    squares = problem.relabelled(Y < 0).column_squares()
+    dropped = weakref.ref(squares)
+    del squares
+    gc.collect()
+    assert dropped() is None
+
+
+def test_given_arrays_stay_writable():
+    given = {name: np.ones(5) for name in ("sample_weight", "flip_cost")}
+    Problem(X, Y, feature_cost=(costs := np.full(3, 2.0)), **given)
+    assert all(array.flags.writeable for array in (X, Y, costs, *given.values()))
