@@ -47,7 +47,9 @@ def column_importances(
     def roc_auc(classifier, rows: np.ndarray, y: np.ndarray) -> float:
         shuffled = X[rows[:, column_of_feature], np.arange(d)]
         decisions = np.asarray(classifier.decision_function(shuffled))
-        return scores(decisions, y, classifier.classes_)["roc_auc"] or np.nan
+        auc = scores(decisions, y, classifier.classes_)["roc_auc"]
+        # An AUC of 0 is the lowest there is; None is that of rows of one class.
+        return np.nan if auc is None else auc
 
     # scikit-learn shuffles single columns. In place of the features, it is given the
     # row from which each column takes its features.
