@@ -101,7 +101,8 @@ def audit_sample(
     given : dict
         Parameters of the adversary; the others are those of the training, or defaults.
     classes : array, optional
-        The classes, which are needed without labels.
+        The classes, which are needed without labels, and where the model does not know
+        them and labels may lack some.
     with_error_costs : bool, default=False
         Whether to compute what it costs to turn each row into an error.
     columns : list of Summary, optional
@@ -115,9 +116,9 @@ def audit_sample(
         X = np.asarray(X)
     labels = PREDICTED if y is None else y
     if is_remote(X):
-        data, rows = _remote_values(model, X, labels)
+        data, rows = _remote_values(model, X, labels, classes)
     else:
-        data = decision_values(model, X, labels)
+        data = decision_values(model, X, labels, classes=classes)
         rows = data.X
     # Flip costs of single rows or classes of the training are not known here.
     flip_cost = data.trained_parameters.get("flip_cost", math.inf)
@@ -142,7 +143,7 @@ def audit_sample(
 
 
 def _remote_values(
-    model: Classifier, X: Matrix, y: Labels
+    model: Classifier, X: Matrix, y: Labels, classes: Values
 ) -> tuple[DecisionValues, Matrix]:
     """Return decision values on a cluster or a GPU: a number per row is fetched.
 
@@ -158,7 +159,7 @@ def _remote_values(
     # The entries of the rows are not needed here; an empty matrix has their shape.
     empty = sparse.csr_array((values.shape[1], functions.coef.shape[1]))
     labels = y if y is PREDICTED else to_numpy(y)
-    return labelled(functions, empty, labels, values), X
+    return labelled(functions, empty, labels, values, all_labels=classes), X
 
 
 def _products(X: Matrix, coef: np.ndarray) -> np.ndarray:

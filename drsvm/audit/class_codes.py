@@ -9,7 +9,7 @@ import numpy as np
 
 from drsvm.audit.model_layers import index_of
 from drsvm.problem import validation
-from drsvm.utils.annotations import Labels
+from drsvm.utils.annotations import Labels, Values
 
 # In place of labels: those that the model predicts
 PREDICTED: Any = object()
@@ -22,11 +22,13 @@ def codes_of_two(
     values: np.ndarray,
     classes: np.ndarray | None,
     positive: object,
+    all_labels: Values = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return two classes, and the place of each row's label among them.
 
     `values` are the decision values of both sides. The classes of the model may be
-    unknown (None) or several, of which `positive` is evaluated against the rest.
+    unknown (None) or several, of which `positive` is evaluated against the rest. Those
+    that are unknown are among `all_labels`, by default the labels of these rows.
     """
     if y is PREDICTED:
         if classes is None:
@@ -36,7 +38,7 @@ def codes_of_two(
         return classes, values.argmax(axis=0)
     labels = validation.check_label_vector(y, values.shape[1])
     if classes is None:
-        return _codes_by_labels(labels, positive)
+        return _codes_by_labels(labels, positive, all_labels)
     check_known(labels, classes)
     if len(classes) > 2:
         return REST_AND_CLASS, (labels == positive).astype(int)
@@ -47,33 +49,42 @@ def codes_of_two(
 
 
 def _codes_by_labels(
-    labels: np.ndarray, positive: object
+    labels: np.ndarray, positive: object, all_labels: Values
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return two classes and codes for a model that does not know its classes."""
-    if positive is not None:
-        is_positive = labels == positive
-        others = np.unique(labels[~is_positive])
-        if not is_positive.any():
+    if all_labels is None:
+        all_labels = labels
+    classes = validation.distinct_labels(all_labels)
+    check_known(labels, classes)
+    if positive is None:
+        if len(classes) == 1:
             raise ValueError(
-                f"positive={positive!r} is not among the labels of y "
-                f"({others.tolist()[:5]} …)."
+                f"y has one label, {classes[0].item()!r}, and whether it is that of "
+                "positive decision values is not known: pass both as classes=."
             )
-        if len(others) == 1:
-            return np.array([others[0], positive]), is_positive.astype(int)
-        return REST_AND_CLASS, is_positive.astype(int)
-    if np.isin(labels, [-1, 1]).all():
-        # The signs of decision values are known, even if one of them does not occur.
-        return np.array([-1, 1]), (labels == 1).astype(int)
-    two_labels, signs = validation.check_labels(labels, len(labels))
-    return two_labels, (signs > 0).astype(int)
+        validation.check_classes(classes)
+        positive = classes[1]
+    is_positive = labels == positive
+    others = classes[classes != positive]
+    if len(others) == len(classes):
+        raise ValueError(
+            f"positive={positive!r} is not among the labels of y "
+            f"({others.tolist()[:5]} …)."
+        )
+    if len(others) == 1:
+        return np.array([others[0], positive]), is_positive.astype(int)
+    return REST_AND_CLASS, is_positive.astype(int)
 
 
 def codes_of_several(
-    y: Labels, values: np.ndarray, classes: np.ndarray | None
+    y: Labels,
+    values: np.ndarray,
+    classes: np.ndarray | None,
+    all_labels: Values = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes in the order of the weights, and the codes of the labels.
 
-    Classes that the model does not know are the sorted labels.
+    Classes that the model does not know are the sorted labels, by default of y.
     """
     n_classes = len(values)
     if y is PREDICTED:
@@ -82,21 +93,23 @@ def codes_of_several(
         return classes, values.argmax(axis=0)
     labels = validation.check_label_vector(y, values.shape[1])
     if classes is None:
-        classes = _classes_of_labels(labels, n_classes)
+        classes = _classes_of_labels(
+            labels if all_labels is None else all_labels, n_classes
+        )
     check_known(labels, classes)
     # The classes of a model need not be sorted.
     order = np.argsort(classes)
     return classes, order[np.searchsorted(classes, labels, sorter=order)]
 
 
-def _classes_of_labels(labels: np.ndarray, n_classes: int) -> np.ndarray:
+def _classes_of_labels(labels: Labels, n_classes: int) -> np.ndarray:
     """Return the sorted labels as the classes of a model that does not know them."""
     classes = validation.distinct_labels(labels)
     if len(classes) != n_classes:
         raise ValueError(
             f"model separates {n_classes} classes, but y has {len(classes)} labels: "
-            "which weights belong to which label is not known. Pass rows of all "
-            "classes, or one row (coef[k], intercept[k]) and its label as positive=."
+            "which weights belong to which label is not known. Pass all labels as "
+            "classes=, or one row (coef[k], intercept[k]) and its label as positive=."
         )
     return classes
 

@@ -135,10 +135,12 @@ def decision_values(
     y: Labels,
     sample_weight: Values = None,
     positive: object = None,
+    classes: Values = None,
 ) -> DecisionValues:
     """Check that model and data match, and return the values of all classes.
 
-    With `positive`, one of several classes is evaluated against the rest.
+    With `positive`, one of several classes is evaluated against the rest. A model that
+    does not know its classes has `classes`, of which y may lack some.
     """
     functions, X = decision_functions(model, X, positive)
     X = validation.check_rows(X)
@@ -151,7 +153,8 @@ def decision_values(
             f"X has {d} features, but the model was fitted with "
             f"{functions.kernel.landmarks.shape[1]}."
         )
-    return labelled(functions, X, y, functions.at(X), sample_weight, positive)
+    values = functions.at(X)
+    return labelled(functions, X, y, values, sample_weight, positive, classes)
 
 
 def labelled(
@@ -161,20 +164,22 @@ def labelled(
     values: np.ndarray,
     sample_weight: Values = None,
     positive: object = None,
+    all_labels: Values = None,
 ) -> DecisionValues:
     """Return the values of classes, given those of functions: an array (functions, n).
 
     Labels and weights are checked.
     """
     known = dict(vars(functions))
+    classes = functions.classes
     # With one function, both sides get a value, so that two classes are like several.
     if len(functions.coef) == 1:
         values = TWO_SIDES * values
         known["coef"] = TWO_SIDES * functions.coef
         known["intercept"] = TWO_SIDES[:, 0] * functions.intercept
-        classes, codes = codes_of_two(y, values, functions.classes, positive)
+        classes, codes = codes_of_two(y, values, classes, positive, all_labels)
     else:
-        classes, codes = codes_of_several(y, values, functions.classes)
+        classes, codes = codes_of_several(y, values, classes, all_labels)
     known["classes"] = classes
     weights = validation.check_weights(sample_weight, X.shape[0])
     return DecisionValues(**known, X=X, codes=codes, weights=weights, values=values)

@@ -187,6 +187,7 @@ def measure_shift(
     *,
     norm: NormName | None = None,
     feature_cost: Values = None,
+    classes: Values = None,
     confidence: float = 0.95,
     random_state: int | np.random.RandomState | None = None,
 ) -> Shift:
@@ -204,7 +205,7 @@ def measure_shift(
         Audited rows, which the model was not trained on, and new rows; `y_new` may be
         unknown. On a Dask cluster or a GPU, the decision values are fetched,
         and columns are compared by samples.
-    norm, feature_cost : optional
+    norm, feature_cost, classes : optional
         As in `drsvm.worst_case_risk`, with the same defaults.
     confidence : float
         Of `worst_error`, and for what chance explains.
@@ -230,7 +231,7 @@ def measure_shift(
     """
     given = {"norm": norm, "feature_cost": feature_cost}
     check_confidence(confidence)
-    before = audit_sample(model, X, y, given, with_error_costs=True)
+    before = audit_sample(model, X, y, given, classes, with_error_costs=True)
     after = audit_sample(model, X_new, y_new, given, before.classes)
     return shift_between(before, after, confidence, random_state)
 

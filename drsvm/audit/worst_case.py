@@ -49,6 +49,7 @@ def worst_case_risk(
     costs: Values = None,
     confidence: float | None = None,
     positive: object | None = None,
+    classes: Values = None,
 ) -> Costs:
     """Return the largest expected loss over all distributions within the ball.
 
@@ -66,7 +67,7 @@ def worst_case_risk(
         measured after all steps but the last: after a StandardScaler in standard
         deviations, not in the units of X. With more than two classes the largest
         decision value must decide; SVC, which lets pairs of classes vote, is refused.
-        Several rows of (coef, intercept) are in the order of the sorted labels of y.
+        Several rows of (coef, intercept) are in the order of the sorted labels.
     X, y : array, data frame or sparse matrix, array
         The sample at the centre of the ball. The rows may be on a Dask cluster or on a
         GPU, as those of a `drsvm.Problem`; y must then have two labels, or
@@ -116,6 +117,9 @@ def worst_case_risk(
         LogisticRegression this sign means nothing). By default all are compared. For
         (coef, intercept) and a Result: the label for positive decision values, by
         default the larger one.
+    classes : array, optional
+        All labels, of which y may lack some, for (coef, intercept) and a Result; other
+        models know theirs. By default those of y.
 
     Returns
     -------
@@ -152,7 +156,7 @@ def worst_case_risk(
         return _risk_of_remote_rows(
             model, X, y, sample_weight, positive, measure, given
         )
-    data = decision_values(model, X, y, sample_weight, positive)
+    data = decision_values(model, X, y, sample_weight, positive, classes)
     ball = ball_of(model, data, given)
     adversary = adversary_for(data, {**ball, "radius": 0.0})
     return _risks_by_radius(adversary, measure, ball["radius"], sample_weight)
@@ -172,6 +176,7 @@ def attacked_risk(
     limit: str = "average",
     costs: Values = None,
     positive: object | None = None,
+    classes: Values = None,
 ) -> Costs:
     """Return an expected loss that some distribution within the ball has.
 
@@ -186,7 +191,7 @@ def attacked_risk(
     model, X, y, radius, flip_cost, norm, feature_cost, sample_weight
         As in `drsvm.worst_case_risk`; X must be in memory. The time grows with the
         number of rows times that of the landmarks or support vectors.
-    loss, limit, costs, positive
+    loss, limit, costs, positive, classes
         As in `drsvm.worst_case_risk`.
 
     Returns
@@ -213,7 +218,7 @@ def attacked_risk(
         "norm": norm,
         "feature_cost": feature_cost,
     }
-    data = decision_values(model, X, y, sample_weight, positive)
+    data = decision_values(model, X, y, sample_weight, positive, classes)
     ball = ball_of(model, data, given)
     adversary = adversary_for(data, {**ball, "radius": 0.0}, KernelAttack)
     return _risks_by_radius(adversary, measure, ball["radius"], sample_weight)

@@ -143,6 +143,7 @@ def worst_case_distribution(
     feature_cost: Values = None,
     sample_weight: Values = None,
     positive: object | None = None,
+    classes: Values = None,
     slack: float = 1e-3,
 ) -> WorstCaseDistribution:
     """Return a distribution within the ball that attains the worst-case hinge risk.
@@ -154,9 +155,11 @@ def worst_case_distribution(
 
     Parameters
     ----------
-    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight, positive
+    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight
         As in `worst_case_risk`, with the same defaults; X must be in memory, and there
         is one radius.
+    positive, classes
+        As in `worst_case_risk`.
     slack : float
         If no distribution attains the risk (on separable data it is best to move ever
         less mass ever farther), the returned one has an expected loss within `slack` of
@@ -181,7 +184,7 @@ def worst_case_distribution(
             "slack must be positive, got slack=0: it bounds the loss forgone if no "
             "maximum exists."
         )
-    data = decision_values(model, X, y, sample_weight, positive)
+    data = decision_values(model, X, y, sample_weight, positive, classes)
     given = {
         "radius": radius,
         "flip_cost": flip_cost,

@@ -313,6 +313,36 @@ def test_results_are_printed_and_returned(model):
     )
 
 
+@pytest.mark.parametrize("labels", [(-1, 1), (1, 2), (0, 1), ("no", "yes")], ids=str)
+def test_classes_of_weights_are_those_of_the_audited_rows(labels):
+    """Labels of a batch may lack one, which must not give the other another sign."""
+    X = np.random.default_rng(0).normal(size=(50, 1))
+    y = np.array(labels)[(X[:, 0] > 0).astype(int)]
+    model = ([1.0], 0.0)
+    for label, other in (labels, labels[::-1]):
+        own = y == label
+        shift = measure_shift(model, X, y, X[own], y[own], random_state=0)
+        assert shift.error_now == 0.0 and shift.shares_now == {label: 1.0, other: 0.0}
+        one = measure_shift(model, X, y, X[own][:1], [other], random_state=0)
+        assert one.error_now == 1.0 and one.shares_now == {label: 0.0, other: 1.0}
+        given = measure_shift(
+            model, X[own], y[own], X, y, classes=labels, random_state=0
+        )
+        assert given.error_before == given.error_now == 0.0
+        with pytest.raises(ValueError, match=r"label 7|label '7'"):
+            measure_shift(model, X, y, X[:1], np.array([7]).astype(y.dtype))
+
+
+def test_classes_of_several_weights_are_those_of_the_audited_rows():
+    X = np.random.default_rng(0).normal(size=(50, 1))
+    model = (np.array([[1.0], [0.0], [-1.0]]), np.array([-0.5, 0.2, -0.5]))
+    y = np.array([5, 6, 7])[(X @ model[0].T + model[1]).argmax(axis=1)]
+    some = y < 7
+    shift = measure_shift(model, X, y, X[some], y[some], random_state=0)
+    assert shift.error_now == 0.0 and shift.shares_now[7] == 0.0
+    assert shift.moved > 0.0 and shift.relation is None
+
+
 @pytest.mark.parametrize(
     ("X_new", "y_new", "message"),
     [

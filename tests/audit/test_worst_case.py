@@ -16,6 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from drsvm import worst_case_distribution, worst_case_risk
+from drsvm.audit import attacked_risk
 
 X = np.array(
     [[2.0, 1.0], [1.0, 1.5], [-1.0, 0.5], [-2.0, -1.0], [0.5, -0.5], [-0.25, 0.0]]
@@ -29,6 +30,7 @@ def audits(draw, **fixed):
     """Draw the arguments of an audit: a classifier, data and a ball."""
     problem = draw(problems(l2=0.0, **fixed))
     ball = {
+        "classes": [-1, 1],  # one of them may not occur
         "radius": problem.radius,
         "flip_cost": problem.flip_cost,
         "norm": problem.norm.p,
@@ -281,7 +283,44 @@ def test_one_class_of_the_data_is_enough_for_a_model_that_knows_both(labelled):
     rows, y = labelled
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(rows, y)
     assert worst_case_risk(model, rows[y == "up"], y[y == "up"], radius=0.1) > 0
-    assert worst_case_risk(MODEL, X[:2], [1, 1], radius=0.1) > 0
+    # (coef, intercept) is told, since 1 may be the smaller label
+    risk = worst_case_risk(MODEL, X[:2], [1, 1], radius=0.1, classes=[-1, 1])
+    assert risk == worst_case_risk(MODEL, X[:2], [2, 2], radius=0.1, classes=[1, 2])
+    assert risk == worst_case_risk(MODEL, X[:2], [2, 2], radius=0.1, classes=(2, 1))
+    turned = worst_case_risk(MODEL, X[:2], [1, 1], radius=0.1, classes=[1, 2])
+    assert turned == worst_case_risk(
+        MODEL, X[:2], [1, 1], radius=0.1, classes=[1, 2], positive=2
+    )
+    assert turned > risk
+    with pytest.raises(
+        ValueError, match=r"y has one label, 1, .* pass both as classes"
+    ):
+        worst_case_risk(MODEL, X[:2], [1, 1], radius=0.1)
+    with pytest.raises(ValueError, match=r"label 7, but the model only knows \[1, 2\]"):
+        worst_case_risk(MODEL, X[:2], [1, 7], radius=0.1, classes=[1, 2])
+
+
+def test_of_several_classes_some_may_be_missing():
+    model = (
+        np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]),
+        np.array([0.1, 0.0, 0.3]),
+    )
+    y = np.array(["b", "a", "b", "a", "a", "b"])
+    risks = [
+        audit(model, X, y, radius=0.2, loss="zero-one", classes=["c", "b", "a"])
+        for audit in (worst_case_risk, attacked_risk)
+    ]
+    values = X @ model[0].T + model[1]
+    wrong = np.array(["a", "b", "c"])[values.argmax(axis=1)] != y
+    assert min(risks) > wrong.mean() and risks[0] == pytest.approx(risks[1])
+    assert (
+        worst_case_distribution(
+            model, X, y, radius=0.0, classes=["a", "b", "c"]
+        ).labels.tolist()
+        == y.tolist()
+    )
+    with pytest.raises(ValueError, match="Pass all labels as classes="):
+        worst_case_risk(model, X, y, radius=0.2)
 
 
 def test_a_column_of_labels_is_accepted():
