@@ -14,7 +14,7 @@ from sklearn.utils import validation
 from drsvm.defaults.outliers import NORMAL_RANGE, TAIL, quantiles
 from drsvm.estimators.placement import check_remote_features
 from drsvm.problem.backends import backend_of
-from drsvm.problem.validation import check_number
+from drsvm.problem.validation import check_entries, check_number
 from drsvm.utils.annotations import Labels, Matrix, Values
 
 # Of rows on a cluster or a GPU, about this many are fetched to fit the scaler
@@ -42,8 +42,9 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Robust deviations at which cells are clipped; ``inf`` clips none, as in
         `~sklearn.preprocessing.StandardScaler`.
     with_mean : bool, default=True
-        Whether to centre the features. Sparse X is never centred, so that zeros remain
-        zeros.
+        Whether to centre the features. If it is fitted on sparse X, it does not centre,
+        so that zeros remain zeros. If it is fitted on dense X and centres, it rejects
+        sparse X.
     with_std : bool, default=True
         Whether to scale the features to deviation 1.
 
@@ -153,12 +154,18 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # 2. The limits of every column, from the first rows only
         if first:
             self.lower_, self.upper_ = _limits(rows, float(self.limit), weights)
+        # 3. The mean and deviation of what has been clipped
+        clipped = _clipped(rows, self.lower_, self.upper_)
+        # Squares of huge cells would overflow. Missing cells are none.
+        present = clipped.copy()
+        cells = present.data if _is_sparse(present) else present
+        cells[np.isnan(cells)] = 0.0
+        check_entries(present)
+        if first:
             self.scaler_ = StandardScaler(
                 with_mean=self.with_mean and not _is_sparse(rows),
                 with_std=self.with_std,
             )
-        # 3. The mean and deviation of what has been clipped
-        clipped = _clipped(rows, self.lower_, self.upper_)
         # Columns without a number have no mean.
         with np.errstate(invalid="ignore"):
             self.scaler_.partial_fit(
@@ -221,24 +228,31 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = self._checked(X, reset=False)
         if not _is_sparse(X):
             return (self.lower_ > X).sum(axis=0), (self.upper_ < X).sum(axis=0)
-        n_features = X.shape[1]
+        n, n_features = X.shape
         below = X.indices[X.data < self.lower_[X.indices]]
         above = X.indices[X.data > self.upper_[X.indices]]
+        # Zeros that are not stored may be beyond a limit as well.
+        zeros = n - np.bincount(X.indices, minlength=n_features)
         return (
-            np.bincount(below, minlength=n_features),
-            np.bincount(above, minlength=n_features),
+            np.bincount(below, minlength=n_features) + zeros * (self.lower_ > 0.0),
+            np.bincount(above, minlength=n_features) + zeros * (self.upper_ < 0.0),
         )
 
     def _checked(self, X, reset: bool) -> Matrix:
         """Return rows as floats, by scikit-learn's checks; cells may be missing."""
-        return validation.validate_data(
+        rows = validation.validate_data(
             self,
             X,
             reset=reset,
-            dtype=validation.FLOAT_DTYPES,
+            dtype=(np.float64, np.float32),
             accept_sparse="csr",
             ensure_all_finite="allow-nan",
         )
+        if _is_sparse(rows) and not rows.has_canonical_format:
+            # Entries of the same cell are added up, and X stays as it is.
+            rows = rows.copy()
+            rows.sum_duplicates()
+        return rows
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -276,6 +290,12 @@ def scaled(X: Matrix, lower, upper, mean, deviation) -> Matrix:
     # Clipping makes a copy, which the next steps change.
     X = _clipped(X, lower, upper)
     if _is_sparse(X):
+        if mean.any():
+            raise ValueError(
+                "X is sparse, and this ClippedScaler centres the features, because it "
+                "was fitted on dense X: pass X.toarray(), fit it on sparse X, or use "
+                "with_mean=False."
+            )
         X.data /= deviation[X.indices]
     else:
         X -= mean
@@ -288,10 +308,19 @@ def _clipped(X: Matrix, lower: np.ndarray, upper: np.ndarray) -> Matrix:
     if not _is_sparse(X):
         return np.clip(X, lower, upper)
     X = X.tocsr(copy=True)
-    X.data = np.clip(X.data, lower[X.indices], upper[X.indices])
+    X.sum_duplicates()
+    # What zeros become: others than 0 if a limit excludes them
+    zeros = np.clip(np.zeros_like(lower), lower, upper)
+    X.data = np.clip(X.data, lower[X.indices], upper[X.indices]) - zeros[X.indices]
+    if zeros.any():
+        # They are added to all cells, also to those that are not stored.
+        ones = np.ones_like(lower, shape=(X.shape[0], 1))
+        X = X + type(X)(ones) @ type(X)(zeros[None])
     return X
 
 
+# Limits beyond the largest number are infinite.
+@np.errstate(over="ignore")
 def _limits(
     X: Matrix, limit: float, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

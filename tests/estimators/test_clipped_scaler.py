@@ -128,6 +128,77 @@ def test_sparse_rows_keep_their_zeros(rows):
     assert X.nnz == np.count_nonzero(rows)  # the caller's matrix is not changed
 
 
+def with_duplicates(X):
+    """Return CSR rows in which every entry is stored in two unordered parts."""
+    whole = sparse.coo_array(X)
+    row, column = whole.coords
+    parts = np.append(0.25 * whole.data, 0.75 * whole.data)
+    order = np.argsort(np.append(row, row), kind="stable")
+    columns = np.append(column, column)[order]
+    starts = np.append(0, np.cumsum(2 * np.bincount(row, minlength=len(X))))
+    return sparse.csr_array((parts[order], columns, starts), shape=X.shape)
+
+
+CONTAINERS = (sparse.csr_array, sparse.csc_matrix, sparse.coo_array, with_duplicates)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(CONTAINERS), st.booleans())
+def test_a_matrix_is_the_same_in_every_container(seed, kind, fitted_sparse):
+    rng = np.random.default_rng(seed)
+    # Eighths, which have no rounding errors, also far from 0 on either side
+    X = rng.integers(-40, 40, (12, 4)) / 8.0 + [0.0, 30.0, -30.0, 0.0]
+    X[rng.random(X.shape) < [0.3, 0.1, 0.1, 0.9]] = 0.0
+    given = kind(X)
+    before = given.copy()
+    rows = given if fitted_sparse else X
+    same = sparse.csr_array(X) if fitted_sparse else X
+    scaler = ClippedScaler(limit=1.0, with_mean=False).fit(rows)
+    expected = ClippedScaler(limit=1.0, with_mean=False).fit(same)
+    np.testing.assert_array_equal(scaler.upper_, expected.upper_)
+    np.testing.assert_allclose(
+        scaler.transform(given).toarray(), expected.transform(X), rtol=1e-12, atol=1e-12
+    )
+    np.testing.assert_array_equal(
+        scaler.count_clipped(given), expected.count_clipped(X)
+    )
+    scaler.partial_fit(given)
+    expected.partial_fit(X if not fitted_sparse else same)
+    np.testing.assert_allclose(scaler.scaler_.scale_, expected.scaler_.scale_)
+    # The given matrix is not changed.
+    np.testing.assert_array_equal(given.data, before.data)
+
+
+def test_sparse_rows_cannot_be_centred(rows):
+    scaler = ClippedScaler().fit(rows)
+    for kind in (sparse.csr_array, sparse.csc_matrix):
+        with pytest.raises(ValueError, match=r"X is sparse.* pass X\.toarray\(\)"):
+            scaler.transform(kind(rows))
+    # What was fitted on sparse rows does not centre dense ones either.
+    scaler = ClippedScaler().fit(sparse.csr_array(rows))
+    np.testing.assert_allclose(
+        scaler.transform(rows), scaler.transform(sparse.csr_array(rows)).toarray()
+    )
+
+
+def test_half_floats_are_read_as_doubles(rows):
+    half = rows[:, :4].astype(np.float16)
+    np.testing.assert_array_equal(
+        ClippedScaler().fit_transform(half),
+        ClippedScaler().fit_transform(half.astype(np.float64)),
+    )
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("size", [1e150, 1e300, 1e308])
+def test_cells_whose_squares_overflow_are_named(rows, kind, size):
+    wrong = rows[:, :3] / [1.0, np.abs(rows[:, 1]).max(), 1.0] * [1.0, size, 1.0]
+    wrong[:2] = [[np.nan, 0.0, 0.0], [0.0, 0.0, np.nan]]
+    scaler = ClippedScaler()
+    with pytest.raises(ValueError, match="which is too large, at row 2, column 1:"):
+        scaler.fit(kind(wrong))
+    assert scaler.partial_fit(kind(rows)).scaler_.n_samples_seen_ == len(rows)
+
+
 def test_blocks_share_the_limits_of_the_first(rows):
     scaler = ClippedScaler().partial_fit(rows[:200])
     upper = scaler.upper_.copy()
