@@ -32,7 +32,8 @@ from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
 class AuditSample:
     """What is known of audited or new rows.
 
-    Numbers have 32 bits, so that equal ones are equal however they were computed.
+    Numbers have the digits of 32 bits, so that equal ones are equal however they were
+    computed, but may be larger.
     """
 
     classes: np.ndarray
@@ -130,16 +131,22 @@ def audit_sample(
     if with_error_costs:
         # A row becomes an error by a shift or by a flip, whichever costs less.
         costs = np.minimum(adversary.distances, adversary.problem.flip_costs)
-        error_costs = costs.astype(np.float32)
+        error_costs = _with_fewer_digits(costs)
     codes = None
     if y is not None:
         codes = data.codes
         classes = data.classes
     if columns is None:
         columns = summaries(X)
-    distances = _signed_distances(adversary).astype(np.float32)
-    fixed = _of_fixed_columns(adversary, rows).astype(np.float32)
+    distances = _with_fewer_digits(_signed_distances(adversary))
+    fixed = _with_fewer_digits(_of_fixed_columns(adversary, rows))
     return AuditSample(classes, distances, fixed, columns, codes, error_costs)
+
+
+def _with_fewer_digits(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers with the digits of 32 bits, and the range of 64."""
+    digits, exponents = np.frexp(numbers)
+    return np.ldexp(digits.astype(np.float32).astype(np.float64), exponents)
 
 
 def _remote_values(

@@ -1,5 +1,6 @@
 """How far new rows have moved, as a classifier sees it, and what errors to expect."""
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -54,7 +55,7 @@ class Shift:
         The shares of the classes, by their labels.
     moved_within_classes : float or None
         How far rows have moved if each class moved by itself, with the shares of the
-        classes as they were.
+        classes as they were. None if a class is gone, or `moved` would be infinite.
     relation, relation_by_chance : float or None
         By how much this exceeds the movement at equal shares, and what it exceeds by
         chance: a change of the relation between features and labels.
@@ -114,13 +115,11 @@ class Shift:
     def lines(self) -> list[tuple[str, str]]:
         """Return names and figures as texts."""
         explained = "more" if self.more_than_chance else "no more"
-        lines = [
-            (
-                "moved",
-                f"{self.moved:.4g}, {explained} than chance explains "
-                f"({self.moved_by_chance:.4g})",
-            )
-        ]
+        words = f"{explained} than chance explains ({self.moved_by_chance:.4g})"
+        # Both may be infinite, which says nothing about chance.
+        if self.moved == math.inf:
+            words = "since no shift leads from one decision to the other"
+        lines = [("moved", f"{self.moved:.4g}, {words}")]
         if self.moved_fixed is not None:
             lines.append(("by columns that cannot shift", f"{self.moved_fixed:.4g}"))
         lines.append(("errors before", f"{self.error_before:.2%}"))
@@ -264,13 +263,17 @@ def shift_between(
         moved_fixed = float(fixed.distances(masses).max())
     # The worst case of the audited rows, within the sum of the distances of all classes
     n = len(before.codes)
-    in_sample = knapsack(
-        before.error_costs.astype(np.float64),
-        np.ones(n),
-        np.full(n, 1.0 / n),
-        np.array([moved.sum()]),
-    )
-    worst_error = min(float(in_sample[0] + band(confidence, n)), 1.0)
+    radius = moved.sum()
+    worst_error = 1.0
+    # Within an infinite radius, errors of infinite cost are possible, too.
+    if np.isfinite(radius):
+        in_sample = knapsack(
+            before.error_costs.astype(np.float64),
+            np.ones(n),
+            np.full(n, 1.0 / n),
+            np.array([radius]),
+        )
+        worst_error = min(float(in_sample[0] + band(confidence, n)), 1.0)
     with_labels = {}
     if after.codes is not None:
         with_labels = _with_labels(before, after, pooled, confidence, random)
@@ -310,7 +313,10 @@ def _with_labels(
         return figures
     codes = np.concatenate([before.codes, after.codes])
     masses = pooled.masses()
-    within, _ = _movements(pooled, codes, shares, masses)
+    within, together = _movements(pooled, codes, shares, masses)
+    if np.isinf(together).any():
+        # Nor is there a difference of infinite distances.
+        return figures
     relation = partial(_change_of_relation, pooled, codes, shares)
     figures["moved_within_classes"] = float(within.max())
     # Without a change, differences of equal sums leave rounding errors.
@@ -362,4 +368,6 @@ def _change_of_relation(
     cannot. So this is what a change of the relation of features and labels adds.
     """
     within, together = _movements(pooled, codes, shares, masses)
+    # Random splits may have a class that moves infinitely far, with the others or not.
+    together[np.isinf(within)] = 0.0
     return float((within - together).max())

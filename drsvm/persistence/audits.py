@@ -77,10 +77,17 @@ class Audit(NamedTuple):
             "columns": list(map(list, rows.columns)),
             "codes": rows.codes.astype(smallest),
             # Files have a former name of these costs.
-            "prices": rows.error_costs,
-            "distances": rows.distances,
-            "fixed": rows.fixed,
+            "prices": _in_32_bits(rows.error_costs),
+            "distances": _in_32_bits(rows.distances),
+            "fixed": _in_32_bits(rows.fixed),
         }
+
+
+def _in_32_bits(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers of 32 bits, the largest of them for what is larger but finite."""
+    largest = np.finfo(np.float32).max
+    bounded = np.clip(numbers, -largest, largest)
+    return np.where(np.isinf(numbers), numbers, bounded).astype(np.float32)
 
 
 def cells_of(model: Model, X: Matrix) -> Matrix:

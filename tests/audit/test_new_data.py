@@ -212,6 +212,37 @@ def test_columns_that_cannot_shift_have_a_figure_of_their_own(model):
     assert nothing.expected_error == pytest.approx(nothing.error_before)
 
 
+def test_where_no_shift_turns_a_decision_there_is_no_bound():
+    X = np.repeat([[1.0, 0.0]], 40, axis=0)
+    y = np.repeat([-1, 1], [1, 39])
+    kept = {"feature_cost": [math.inf, 1.0], "random_state": 0}
+    shift = measure_shift(([1.0, 0.0], 0.0), X, y, -X, y, **kept)
+    assert shift.moved == math.inf and shift.expected_error == shift.error_now == 0.975
+    assert shift.worst_error == 1.0 and shift.relation is None
+    assert "inf, since no shift leads" in str(shift)
+    # Classes change places: together they have not moved
+    X[1:21] *= -1.0
+    y = np.sign(X[:, 0])
+    shift = measure_shift(([1.0, 0.0], 0.0), X, y, -X, y, **kept)
+    assert shift.moved == 0.0 and shift.error_now == 1.0
+    assert shift.relation == shift.relation_by_chance == math.inf
+
+
+@pytest.mark.parametrize("size", [1e-50, 1e30, 1e39, 1e95])
+def test_distances_of_any_size_are_finite(size):
+    X = size * np.random.default_rng(0).normal(size=(40, 2))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    model = ([1.0, 0.0], 0.0)
+    shift = measure_shift(model, X, y, X + 9.0 * size, y, random_state=0)
+    assert shift.moved == pytest.approx(9.0 * size) and shift.more_than_chance
+    assert shift.error_before == 0.0 and shift.error_now == (y < 0).mean()
+    assert shift.error_now <= shift.worst_error
+    # A few wrong cells
+    X[0] = -1e99
+    shift = measure_shift(model, X, y, [*X, 5.0, 0.0], random_state=0)
+    assert shift.moved < 10.0 and shift.moved_by_chance < math.inf
+
+
 def test_chance_is_exceeded_as_often_as_it_should():
     """Both samples are drawn again, with heavy tails or with ties only."""
     rng = np.random.default_rng(0)

@@ -350,6 +350,17 @@ def test_a_sample_is_small(tmp_path):
     assert 40_000 < sizes[1] - sizes[0] < 100_000 and ROW_BYTES + COLUMN_BYTES < 95_000
 
 
+def test_a_file_keeps_finite_numbers_for_huge_ones(tmp_path):
+    X, y = rows(30)
+    model = WassersteinSVC(radius=0.1).fit(X, y)
+    sample = sample_of(model, 1e60 * X, y, ["a", "b", "c"])
+    sample = replace(sample, error_costs=np.full(30, np.inf))
+    save(SavedModel(model, {}, Audit(model, sample)), tmp_path / "model")
+    kept = load_audit(tmp_path / "model").rows
+    assert np.isfinite(kept.distances).all() and np.isinf(kept.error_costs).all()
+    assert (np.sign(kept.distances) == np.sign(sample.distances)).all()
+
+
 def test_a_file_with_few_quantiles_is_compared_with_all_rows():
     X, y = rows(200)
     model = WassersteinSVC(radius=0.1).fit(X, y)
