@@ -78,6 +78,9 @@ PLACES = {
     "step lengths": "drsvm.engines:CpuEngine.longest_steps",
     "curvature": "drsvm.engines:CpuEngine.curvature",
     "step": "drsvm.solvers.interior_point:InteriorPointState.step",
+    "coordinates": "drsvm.solvers.api:_in_better_coordinates",
+    "limits of BLAS": "drsvm.solvers.loop:single_threaded_blas",
+    "rounding": "drsvm.solvers.loop:without_rounding",
     "screening": "drsvm.solvers.interior_point:WorkingSetState.__init__",
 }
 

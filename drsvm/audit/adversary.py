@@ -23,7 +23,6 @@ References
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +30,7 @@ import numpy as np
 from drsvm.audit.decision_values import DecisionValues, margins_of, values_at
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import TIE, flip_gains, smallest_best_price, worst_case_hinge
+from drsvm.utils.lazy import cached_property
 
 
 class Atoms(NamedTuple):

@@ -7,7 +7,6 @@ against the rest.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from drsvm.problem.kernel_functions import Rbf
 from drsvm.problem.memory_rows import MemoryRows, dense
 from drsvm.problem.result import Result
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
+from drsvm.utils.lazy import cached_property
 
 # Attributes of classifiers in which pairs of classes vote: SVC, OneVsOneClassifier
 SIGNS_OF_VOTES = ("support_vectors_", "decision_function_shape", "pairwise_indices_")

@@ -13,7 +13,6 @@ References
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from drsvm.audit.decision_values import values_at
 from drsvm.problem import validation
 from drsvm.problem.risk import knapsack
 from drsvm.utils.annotations import Values
+from drsvm.utils.lazy import cached_property
 
 # The part of δ that the bands have where both bounds are tried: they are the better
 # ones unless high costs are rare

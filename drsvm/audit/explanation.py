@@ -12,7 +12,7 @@ References
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from drsvm.audit.worst_case import adversary_for, ball_of
 from drsvm.problem.memory_rows import dense
 from drsvm.problem.validation import check_weight_vector
 from drsvm.utils.annotations import Classifier, Matrix, NormName, Values
-from drsvm.utils.lazy import optional
+from drsvm.utils.lazy import cached_property, optional
 from drsvm.utils.messages import number
 from drsvm.utils.parallel import slices
 

@@ -10,7 +10,6 @@ weights, and its worst case is exact.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import Rbf
 from drsvm.problem.kernel_rows import BLOCK, KernelRows
 from drsvm.problem.memory_rows import dense
+from drsvm.utils.lazy import cached_property
 from drsvm.utils.parallel import slices
 
 # Radius prices for which the hinge loss is bounded, in units of the highest rate at

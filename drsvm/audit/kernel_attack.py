@@ -15,7 +15,6 @@ References
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from drsvm.audit.error_costs import envelope, largest_gains
 from drsvm.audit.kernel_adversary import KernelAdversary
 from drsvm.problem.memory_rows import dense
 from drsvm.problem.risk import TIE
+from drsvm.utils.lazy import cached_property
 from drsvm.utils.parallel import slices
 
 # The radii of the balls that rows are moved in, in units of 1/L

@@ -1,7 +1,6 @@
 """A distribution within the ball that has the worst case, or the worst one found."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +11,7 @@ from drsvm.audit.worst_case import adversary_for, ball_of
 from drsvm.problem.problem import Problem
 from drsvm.problem.validation import check_number
 from drsvm.utils.annotations import Classifier, Costs, Labels, Matrix, NormName, Values
+from drsvm.utils.lazy import cached_property
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -39,6 +38,7 @@ from drsvm.tables.arrow_columns import Table
 from drsvm.tables.preparation import Steps
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit
+from drsvm.utils.lazy import cached_property
 
 # Parameters of which a cross-validation takes several values
 SEVERAL = {

@@ -7,7 +7,8 @@ cache's folder contains a digest of all files of this folder, so that code of on
 version is never run by another.
 
 Time limits do not include compiling or loading: the clock pauses meanwhile (see
-`drsvm.utils.clock`).
+`drsvm.utils.clock`). Ctrl-C raises KeyboardInterrupt afterwards, and processes are
+forked before or afterwards.
 """
 
 import hashlib
@@ -23,9 +24,11 @@ from typing import Any
 from numba import config as numba_config
 from numba import njit
 from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload
 
 from drsvm.utils.clock import pauses
+from drsvm.utils.interrupts import postponed
 from drsvm.utils.progress import message_once
 
 NOTICE = (
@@ -164,14 +167,20 @@ def _numba_caches_in(folder: str | None) -> Iterator[None]:
         config.CACHE_DIR = usual
 
 
-class _PausedClock(event.Listener):
-    """Pauses the clock while numba compiles or loads code: both hold its lock."""
+class _CompilerAtWork(event.Listener):
+    """Pauses the clock and postpones Ctrl-C while numba compiles or loads code.
+
+    Both hold its lock.
+    """
 
     def on_start(self, event):
+        # It may raise KeyboardInterrupt: nothing has begun then.
+        postponed.begin()
         pauses.begin()
 
     def on_end(self, event):
         pauses.end()
+        postponed.end()
 
 
 class _Notice(event.Listener):
@@ -185,5 +194,18 @@ class _Notice(event.Listener):
         pass
 
 
-event.register("numba:compiler_lock", _PausedClock())
+def _after_fork() -> None:
+    """Give the compiler's lock back in a forked process."""
+    pauses.keep_one()
+    global_compiler_lock.release()
+
+
+event.register("numba:compiler_lock", _CompilerAtWork())
 event.register("numba:compile", _Notice())
+# A process that is forked while another thread compiles would wait for it forever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=_after_fork,
+    )

@@ -9,7 +9,6 @@ centre.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from drsvm.solvers.reformulation.shifted_columns import (
     without_far_columns,
 )
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows, span_pays
+from drsvm.utils.lazy import cached_property
 
 # Decision values that differ by less are equal: solutions have no more digits. It is in
 # units of a margin, which is 1, and for distances in units of a row's norm.

@@ -12,7 +12,6 @@ sample moreover stands for several rows that were not drawn.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from drsvm.problem.reducers import Joined
 from drsvm.problem.sampling import draw_by_class, to_host
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.clock import TimeLimit
+from drsvm.utils.lazy import cached_property
 
 ClassWeight = Mapping[Any, float] | str | None
 

@@ -10,7 +10,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from scipy.spatial.distance import cdist
 from drsvm.problem.memory_rows import dense
 from drsvm.utils.annotations import Matrix, Vector
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
+from drsvm.utils.lazy import cached_property
 
 # Steps of the search for the shift that turns a row: each bound is valid, the last one
 # the best

@@ -15,7 +15,6 @@ import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +27,7 @@ from drsvm.problem.rows import Rows
 from drsvm.utils.annotations import Matrix, Values, Vector
 from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
+from drsvm.utils.lazy import cached_property
 from drsvm.utils.parallel import memory_size, over, slices, usable_threads
 
 # Most rows of which all values are kept, which takes 200 MB

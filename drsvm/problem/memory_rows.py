@@ -7,7 +7,7 @@ methods return is documented in `Rows`.
 
 import mmap
 from collections.abc import Callable
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from drsvm.problem.rows import Rows
 from drsvm.problem.validation import check_flip_costs
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
+from drsvm.utils.lazy import cached_property
 from drsvm.utils.parallel import (
     PART,
     over,

@@ -12,7 +12,6 @@ outside the norm), no sign is prescribed, and κ is one number.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -32,6 +31,7 @@ from drsvm.problem.risk import (
 )
 from drsvm.problem.rows import SumParameters
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
+from drsvm.utils.lazy import cached_property
 from drsvm.utils.parallel import elementwise, over_parts, total
 
 # The parameters of a problem, without its data; the last three are costs and signs.

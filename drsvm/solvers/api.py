@@ -4,14 +4,15 @@
 and what they cost, `reformulation` has the other coordinates.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from drsvm.problem.problem import Problem, check_problem
-from drsvm.problem.result import Result
+from drsvm.problem.result import Result, Status
 from drsvm.solvers.base import Solver, check_start
-from drsvm.solvers.loop import Callback, run
+from drsvm.solvers.loop import Callback, result_without_steps, run
 from drsvm.solvers.reformulation.reformulation import Reformulation, Unchanged
 from drsvm.solvers.reformulation.shifted_columns import without_far_columns
 from drsvm.solvers.reformulation.span_of_rows import (
@@ -168,16 +169,26 @@ def solve_reformulated(
     # 1. Better coordinates. A start is checked before it is converted: what is wrong
     # with it would be hard to recognise afterwards.
     check_start(problem_with_all_features(reformulation), start)
-    inner = _in_better_coordinates(reformulation, auto)
+    result = None
+    try:
+        inner = _in_better_coordinates(reformulation, auto)
 
-    # 2. The solver
-    result = attempt(inner, start)
+        # 2. The solver
+        result = attempt(inner, start)
 
-    # 3. Once more with all features, if products between rows have lost digits
-    proven = result.gap <= result.tol
-    if isinstance(inner, SpanOfRows) and result.status.reached and not proven:
-        result = attempt(inner.all_features, result)
-    return result
+        # 3. Once more with all features, if products between rows have lost digits
+        proven = result.gap <= result.tol
+        if isinstance(inner, SpanOfRows) and result.status.reached and not proven:
+            result = attempt(inner.all_features, result)
+        return result
+    except KeyboardInterrupt:
+        # Ctrl-C has come outside a run, which ends with the best classifier so far.
+        if result is None:
+            given = reformulation.problem
+            chosen = make_solver(solver, given, **settings or {})
+            found = result_without_steps(given, chosen, tol)
+            result = reformulation.to_outer(found)
+        return replace(result, status=Status.INTERRUPTED)
 
 
 def _in_better_coordinates(reformulation: Reformulation, auto: bool) -> Reformulation:

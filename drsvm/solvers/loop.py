@@ -95,12 +95,19 @@ def run(
             status = loop.run()
             if try_others:
                 status = loop.run_others(status, limits)
+            return loop.result(loop.status_of_gap(status))
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+            return loop.result(Status.INTERRUPTED)
         except RowsLost as error:
             loop.info = {"lost": str(error)}
-            status = Status.LOST
-        return loop.result(loop.status_of_gap(status))
+            return loop.result(Status.LOST)
+
+
+def result_without_steps(problem: Problem, solver: Solver, tol: float | None) -> Result:
+    """Return the result of a run that was interrupted before it began."""
+    limits = check_limits(problem, solver, tol=tol)
+    loop = _Loop(problem, solver, limits, None, ignore_progress, Interrupts(None))
+    return loop.result(Status.INTERRUPTED)
 
 
 class _Loop:

@@ -3,7 +3,7 @@
 - `clock`: time limits; `interrupts`: Ctrl-C; `progress`: shares that are done.
 - `parallel`: threads, and sums over parts of arrays; `compensated_sums`: exact ones.
 - `messages` and `user_warnings`: texts for users; `writing`: files.
-- `lazy`: imports on first use; `annotations`: names for types.
+- `lazy`: what is done on first use; `annotations`: names for types.
 """
 
 from typing import TYPE_CHECKING

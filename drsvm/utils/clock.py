@@ -39,6 +39,12 @@ class Pauses:
             if self._open == 0 and start is not None:
                 self._state = (finished + time.perf_counter() - start, None)
 
+    def keep_one(self) -> None:
+        """Keep the pause of this thread, after a fork: the others do not end here."""
+        # Another thread may have held the lock.
+        self._lock = threading.Lock()
+        self._open = 1
+
     def now(self) -> float:
         """Return the seconds since some time in the past, without pauses."""
         finished, start = self._state

@@ -1,11 +1,27 @@
-"""Imports on first use: the names of a package, and optional dependencies."""
+"""What is done on first use: imports, and the values of properties."""
 
 import ast
+import functools
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class cached_property(functools.cached_property[T]):
+    """The property of the standard library, without the lock of Python 3.11.
+
+    There, all objects share the lock of a property. A process that is forked while
+    another thread computes the property of some object would wait for it forever.
+    """
+
+    def __init__(self, function: Callable[[Any], T]):
+        super().__init__(function)
+        self.lock = nullcontext()
 
 
 def lazy_names(

@@ -214,6 +214,13 @@ def _length(like: int | np.ndarray) -> int:
 _lock = threading.Lock()
 _n_limited = 0
 _limit: Any = None
+# A process that is forked while another thread holds the lock would wait forever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_lock.acquire,
+        after_in_parent=_lock.release,
+        after_in_child=_lock.release,
+    )
 
 
 @cache

@@ -288,6 +288,23 @@ def python_raises_interrupts():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.parametrize("place", ["coordinates", "limits of BLAS"])
+def test_an_interrupt_before_the_first_step_ends_the_run(problem, place, interrupt_in):
+    interrupt_in(place)
+    result = solve(problem, tol=0.01)
+    assert result.status is Status.INTERRUPTED
+    assert (result.n_iter, result.objective, result.lower_bound) == (0, 1.0, 0.0)
+    assert (result.weights == np.zeros(problem.n_features)).all()
+    assert result.tol == 0.01 and len(result.hinge_dual) == problem.n_rows
+
+
+def test_an_interrupt_after_the_last_step_keeps_the_best_point(problem, interrupt_in):
+    interrupt_in("rounding")
+    result = solve(problem)
+    assert result.status is Status.INTERRUPTED and 0 <= result.gap <= 1e-6
+    assert result.weights.any()
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("place", ["certificate_due", "info"])
 def test_an_interrupt_whose_exception_is_lost_ends_the_run(

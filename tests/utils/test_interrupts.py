@@ -2,13 +2,17 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from interrupts import TASKS
+from numba.core.compiler_lock import global_compiler_lock
 from thorough import LONG, unless_long
+
+from drsvm.compiled.compiling import pauses
 
 OFTEN = ("ippa",)
 TIMES = 20 if LONG else 1
@@ -32,3 +36,51 @@ def test_a_signal_ends_every_task(tasks):
         child.stderr,
     )
     assert "Traceback" not in child.stderr
+
+
+@pytest.fixture
+def python_raises_interrupts():
+    """Restore what Python does on Ctrl-C, which jobs in the background of a shell ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+def test_numba_is_not_interrupted_at_work(python_raises_interrupts):
+    done = []
+    before = pauses.now()
+    with pytest.raises(KeyboardInterrupt), global_compiler_lock:
+        with global_compiler_lock:
+            signal.raise_signal(signal.SIGINT)
+            done.append("inner")
+        done.append("outer")
+    assert done == ["inner", "outer"]
+    # The clock goes on, and the next Ctrl-C raises again.
+    assert pauses.now() > before
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    with global_compiler_lock:
+        pass  # nothing is left of the first one
+
+
+def test_other_handlers_are_called_after_the_work():
+    found = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: found.append(number))
+    try:
+        with global_compiler_lock:
+            signal.raise_signal(signal.SIGINT)
+            assert not found
+        assert found == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_ignored_signal_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with global_compiler_lock:
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)

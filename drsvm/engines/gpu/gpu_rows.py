@@ -7,7 +7,6 @@ Rows in single precision are multiplied and added up in double precision.
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -30,6 +29,7 @@ from drsvm.problem.rows import Rows
 from drsvm.problem.validation import check_flip_cost
 from drsvm.utils.annotations import Costs, Matrix, Vector
 from drsvm.utils.compensated_sums import ULP
+from drsvm.utils.lazy import cached_property
 from drsvm.utils.parallel import slices
 
 GRAM_BYTES = 1 << 29  # size of the scaled copies of rows that are multiplied

@@ -6,7 +6,6 @@ samples and the cone are those of any other run; only the steps are taken in
 """
 
 import math
-from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -37,6 +36,7 @@ from drsvm.solvers.interior_point.state import (
     StepSettings,
 )
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
+from drsvm.utils.lazy import cached_property
 
 # Steps are compiled up to these sizes. With more rows, threads and working sets gain
 # more; with more features, BLAS does.
