@@ -4,11 +4,12 @@ A few kilobytes of zip can unpack to gigabytes, and the directory of an archive 
 wrong sizes: it is checked before any object is built, and then every member is read
 only up to the size given there. What is loaded must be a fitted classifier of this
 library, also at the end of a pipeline. It is checked as a whole, because a malformed
-classifier would only fail when it predicts; the attributes of scikit-learn's
-transformers are not checked.
+classifier would only fail when it predicts, or not even then; so is a `ClippedScaler`.
+The attributes of scikit-learn's transformers are not checked.
 """
 
 import io
+import math
 from collections.abc import Iterator
 from dataclasses import fields
 from numbers import Integral, Real
@@ -260,8 +261,32 @@ def check_loaded(content: Any) -> None:
             require(isinstance(last, our_classes()), f"it does not end in {OURS}.")
             _check_arrays(last)
             _check_results(last)
-        # It raises an error if the threshold is not a number.
-        threshold_around(model)
+        # It raises an error if the threshold is a text, for instance.
+        threshold = threshold_around(model)
+        require(not math.isnan(threshold), "the threshold in it is NaN.")
+
+
+def check_scaler(scaler: Any) -> None:
+    """Reject a fitted ClippedScaler whose arrays are not whole."""
+    from drsvm.estimators.clipped_scaler import parameters_of
+
+    if not hasattr(scaler, "n_features_in_"):
+        return
+    arrays = parameters_of(scaler)
+    for values in arrays:
+        require(
+            values.dtype.kind == "f" and values.shape == (scaler.n_features_in_,),
+            "an array of the ClippedScaler in it does not have a number per feature.",
+        )
+    lower, upper, mean, deviation = arrays
+    is_whole = np.isfinite(mean) & np.isfinite(deviation) & (deviation > 0.0)
+    # A column without any number has no mean.
+    is_empty = scaler.scaler_.n_samples_seen_ == 0
+    require(
+        ((lower <= upper) & (is_whole | is_empty)).all(),
+        "the ClippedScaler in it has limits, means or deviations that are not numbers, "
+        "or in the wrong order.",
+    )
 
 
 def _check_results(model: Model) -> None:
@@ -300,14 +325,14 @@ def _check_arrays(model: Model) -> None:
         points = "landmarks_"
     require(
         _is_array(state.get(name), 2),
-        f"{name} is not an array of numbers with one row per decision.",
+        f"{name} is not an array of finite numbers with one row per decision.",
     )
     n_decisions, n_columns = state[name].shape
     n_classes = max(n_decisions, 2)
     intercept = state.get("intercept_")
     require(
         _is_array(intercept, 1) and len(intercept) == n_decisions,
-        f"intercept_ is not an array with one number per row of {name}.",
+        f"intercept_ is not an array with one finite number per row of {name}.",
     )
     classes = state.get("classes_")
     require(
@@ -315,8 +340,9 @@ def _check_arrays(model: Model) -> None:
         f"classes_ is not an array of {n_classes} labels.",
     )
     rows = state.get(points)
+    require(_is_array(rows, 2), f"{points} is not an array of finite numbers.")
     require(
-        _is_array(rows, 2) and rows.shape[1] == state.get("n_features_in_"),
+        rows.shape[1] == state.get("n_features_in_"),
         f"n_features_in_ is not the number of columns of {points}.",
     )
     sigmoids = state.get("sigmoids_")
@@ -339,8 +365,10 @@ def _check_kernel(model: Model, n_landmarks: int) -> None:
         "landmarks_ and landmark_indices_ do not have one entry per column of "
         "dual_coef_.",
     )
+    gamma = state.get("gamma_")
+    is_number = isinstance(gamma, float) and math.isfinite(gamma)
     require(
-        isinstance(model.kernel, str) and isinstance(state.get("gamma_"), float),
+        isinstance(model.kernel, str) and is_number,
         "kernel and gamma_ are not a name and a number.",
     )
     if model.kernel == "precomputed":
@@ -355,7 +383,10 @@ def _check_kernel(model: Model, n_landmarks: int) -> None:
 
 
 def _is_array(values: Any, ndim: int) -> bool:
-    """Return True for an array or a sparse matrix of floating-point numbers."""
+    """Return True for an array or a sparse matrix of finite floating-point numbers."""
     if getattr(values, "ndim", None) != ndim:
         return False
-    return getattr(values, "dtype", np.dtype(object)).kind == "f"
+    if getattr(values, "dtype", np.dtype(object)).kind != "f":
+        return False
+    # NaN and infinity stay in a sum of sizes.
+    return bool(np.isfinite(abs(values).sum()))

@@ -26,7 +26,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.lib import format as npy
 
-from drsvm.persistence.checks import RESERVED, Json, require
+from drsvm.persistence.checks import RESERVED, Json, check_scaler, require
 from drsvm.persistence.names import (
     CLASSES,
     FUNCTIONS,
@@ -305,6 +305,8 @@ class Builder:
         if isinstance(results, list):
             labels = np.ravel(made.classes_[: len(results)]).tolist()
             made.result_ = Results(results, labels)
+        if cls.__name__ == "ClippedScaler":
+            check_scaler(made)
         return made
 
 

@@ -25,12 +25,15 @@ from archives import (
     with_checksum,
     zipped,
 )
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.svm import SVC
 
-from drsvm import WassersteinSVC
+from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC
 from drsvm.persistence import (
     FORMAT,
     ModelFileError,
@@ -272,6 +275,102 @@ def test_malformed_models_are_rejected_by_name(rejection, attribute, value):
         else (attribute,)
     )
     assert "is rejected: " in message and any(name in message for name in named)
+
+
+def model_with_all_arrays(owner):
+    X, y = data()
+    X[:, 1] = np.nan if owner == "scaler and imputer" else X[:, 1]
+    steps = {
+        "scaler": [ClippedScaler()],
+        "scaler and imputer": [
+            ClippedScaler(),
+            SimpleImputer(keep_empty_features=True),
+        ],
+    }
+    last = WassersteinSVC(radius=0.1, calibration="sigmoid")
+    if owner == "kernel":
+        last = WassersteinKernelSVC(radius=0.1, n_landmarks=5)
+    if owner == "sparse weights":
+        return last.fit(X, y).sparsify()
+    return make_pipeline(*steps.get(owner, []), last).fit(X, y)
+
+
+ARRAYS = {
+    "weights": ("coef_", "intercept_", "sigmoids_"),
+    "sparse weights": ("coef_",),
+    "kernel": ("dual_coef_", "landmarks_", "intercept_"),
+    "scaler": ("lower_", "upper_", "mean_", "scale_"),
+    "scaler and imputer": ("mean_", "scale_"),
+}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("owner", ARRAYS)
+def test_arrays_that_are_not_of_numbers(rejection, file, owner, value):
+    model = model_with_all_arrays(owner)
+    file.write_bytes(dumped({"model": model, "metadata": {}}))
+    load_model(file)
+    state = vars(model)
+    if hasattr(model, "steps"):
+        state = vars(model[0])
+    if owner.startswith("scaler"):
+        state = {**vars(model[0].scaler_), **state}
+    for name in ARRAYS[owner]:
+        # Only cells above 0 have no limit.
+        if (name, value) in (("lower_", -np.inf), ("upper_", np.inf)):
+            continue
+        values = state[name]
+        if not isinstance(values, np.ndarray):
+            values = values.data  # of a sparse matrix
+        kept = values.copy()
+        values.ravel()[-1] = value
+        message = rejection(dumped({"model": model, "metadata": {}}))
+        assert name in message or "ClippedScaler" in message
+        values[...] = kept
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("scale_", np.zeros(3)),
+        ("scale_", -np.ones(3)),
+        ("mean_", np.zeros(2)),
+        ("mean_", np.array(["a", "b", "c"])),
+        ("mean_", None),
+        ("lower_", np.full(3, 1e9)),
+        ("upper_", [1.0, 2.0, 3.0]),
+        ("scaler_", None),
+    ],
+    ids=str,
+)
+def test_scalers_that_are_not_whole(rejection, attribute, value):
+    model = model_with_all_arrays("scaler")
+    owner = model[0]
+    if not hasattr(owner, attribute):
+        owner = owner.scaler_
+    vars(owner)[attribute] = value
+    message = rejection(dumped({"model": model, "metadata": {}}))
+    assert "ClippedScaler in it" in message or BAD_CONTENT in message
+
+
+def test_numbers_that_make_a_kernel_or_a_threshold_nan(rejection):
+    model = model_with_all_arrays("kernel")[-1]
+    for value in (np.nan, np.inf):
+        kept = model.gamma_
+        model.gamma_ = value
+        message = rejection(dumped({"model": model, "metadata": {}}))
+        model.gamma_ = kept
+        assert "kernel and gamma_ are not a name and a number" in message
+        model.set_params(kernel="poly", coef0=value)
+        message = rejection(dumped({"model": model, "metadata": {}}))
+        assert BAD_CONTENT in message
+        model.set_params(kernel="rbf", coef0=0.0)
+    fixed = FixedThresholdClassifier(
+        FrozenEstimator(fitted()), threshold=0.0, response_method="decision_function"
+    ).fit(*data())
+    fixed.threshold = np.nan
+    message = rejection(dumped({"model": fixed, "metadata": {}}))
+    assert "the threshold in it is NaN" in message
 
 
 @pytest.mark.parametrize("left_out", ["history", "weights", "contribution_bound"])
