@@ -6,8 +6,10 @@ here are for our classifiers, and for what skl2onnx lacks: filling gaps in doubl
 precision, indicators of gaps, and rare levels that share a column.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,9 +61,10 @@ def to_onnx(model: Model) -> Converted:
     Raises
     ------
     ValueError
-        If a step of the model has no ONNX form.
+        If a step of the model has no ONNX form, or the graph could not be loaded.
     """
     skl2onnx = optional("skl2onnx", "exporting to ONNX needs")
+    onnxruntime = optional("onnxruntime", "exporting to ONNX needs")
 
     # 1. A pipeline of all steps
     *outer, classifier = layers(model)
@@ -104,6 +107,18 @@ def to_onnx(model: Model) -> Converted:
     except (RuntimeError, NotImplementedError) as error:
         raise ValueError(f"the model cannot be exported to ONNX: {error}") from None
     _rename_inputs(graph, list(inputs))
+    # skl2onnx converts some steps into nodes of types that do not fit together.
+    try:
+        onnxruntime.InferenceSession(
+            graph.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:
+        # onnxruntime has a class of errors for every cause.
+        raise ValueError(
+            "the model cannot be exported to ONNX: onnxruntime does not load what "
+            f"skl2onnx makes of it ({error}). Apply the step in question, such as "
+            "PolynomialFeatures, before the graph, and export the others."
+        ) from None
     return graph
 
 
@@ -395,8 +410,16 @@ def _imputer(graph: Graph) -> None:
             "value."
         )
     given = graph.joined()
-    is_gap = graph.node("IsNaN", given)
+    is_gap = _gaps(graph, given)
     graph.node("Where", is_gap, fill[None], given, into=graph.outputs[0])
+
+
+def _gaps(graph: Graph, cells: str) -> str:
+    """Add which cells are gaps: NaN, or another number that stands for it."""
+    missing = graph.step.missing_values
+    if isinstance(missing, Real) and not math.isnan(missing):
+        return graph.node("Equal", cells, np.array([float(missing)]))
+    return graph.node("IsNaN", cells)
 
 
 def _scaler(graph: Graph) -> None:
@@ -409,7 +432,7 @@ def _scaler(graph: Graph) -> None:
 def _indicator(graph: Graph) -> None:
     """Add 1 for a gap and 0 for a number."""
     features = np.asarray(graph.step.features_, dtype=np.int64)
-    is_gap = graph.node("IsNaN", graph.joined())
+    is_gap = _gaps(graph, graph.joined())
     chosen = graph.node("Gather", is_gap, features, axis=1)
     graph.double(chosen, into=graph.outputs[0])
 

@@ -7,14 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from archives import BY_QUANTILES
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
+from sklearn.decomposition import PCA
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    StandardScaler,
+)
 
 from drsvm import (
     ClippedScaler,
@@ -149,6 +157,36 @@ def test_what_cannot_be_exported_is_named():
         ValueError, match="cannot be exported to ONNX: a OneHotEncoder of numbers"
     ):
         to_onnx(model)
+
+
+STEPS = [
+    PolynomialFeatures(),
+    make_pipeline(StandardScaler(), PolynomialFeatures(2, interaction_only=True)),
+    SimpleImputer(missing_values=0),
+    SimpleImputer(missing_values=-1.0, strategy="median"),
+    SimpleImputer(),
+    make_union(
+        SimpleImputer(missing_values=0), MissingIndicator(missing_values=0), PCA(2)
+    ),
+    PowerTransformer(),
+    KBinsDiscretizer(3, encode="ordinal", **BY_QUANTILES),
+]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: type(step).__name__)
+def test_a_graph_gives_the_answers_of_the_model_or_is_refused(step):
+    X, y = make_classification(60, 4, random_state=0)
+    X = X.round(1)
+    X[::5, 0] = 0.0
+    X[::7, 1] = -1.0
+    model = make_pipeline(step, WassersteinSVC(radius=0.01)).fit(X, y)
+    try:
+        graph = to_onnx(model)
+    except ValueError as error:
+        assert "the model cannot be exported to ONNX: " in str(error)
+        assert type(step) in (PolynomialFeatures, Pipeline, PowerTransformer)
+    else:
+        assert_same(model, X, run(graph, {"X": X}))
 
 
 def test_a_table_from_the_command_line(tmp_path, capsys):
