@@ -37,6 +37,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from drsvm.problem.backends import to_numpy
+from drsvm.problem.validation import check_number
 from drsvm.utils.annotations import Values
 
 # Bisection steps for a limit: more than double precision can tell apart
@@ -45,7 +46,7 @@ HALVINGS = 60
 
 def check_confidence(confidence: float) -> float:
     """Return the confidence as a number."""
-    if not 0.5 <= confidence < 1.0:
+    if not 0.5 <= check_number(confidence, "confidence") < 1.0:
         raise ValueError(
             "confidence must be at least 0.5 and less than 1, such as 0.95; got "
             f"confidence={confidence}."

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from drsvm.utils.annotations import Classifier, Matrix
+from drsvm.utils.arguments import about, check_single
 
 # Parameters by name, as `drsvm.Problem` takes them; `radius` may have several values
 AdversaryParameters: TypeAlias = dict[str, Any]
@@ -194,7 +195,9 @@ def _log_odds(probability: float) -> float:
 
 def index_of(label: object, classes, name: str = "positive") -> int:
     """Return the place of a label among the classes."""
-    places = np.flatnonzero(np.asarray(classes) == label)
+    check_single(**{name: label})
+    with about(name):
+        places = np.flatnonzero(np.asarray(classes) == label)
     if len(places) != 1:
         raise ValueError(
             f"{name}={label!r} is not one of the classes "

@@ -27,6 +27,7 @@ from drsvm.problem.backends import is_remote
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.utils.annotations import Classifier, Costs, Labels, Matrix, NormName, Values
+from drsvm.utils.arguments import check_single
 
 # For models of other libraries: the defaults of `WassersteinSVC`, which differ from
 # those of `Problem`
@@ -234,6 +235,7 @@ class _Measure(NamedTuple):
 
     def check(self) -> None:
         """Raise an error if the options are unknown or do not go together."""
+        check_single(loss=self.loss, limit=self.limit, confidence=self.confidence)
         if self.loss not in ("hinge", "zero-one"):
             raise ValueError(
                 f"loss must be 'hinge' or 'zero-one', got loss={self.loss!r}."

@@ -42,6 +42,7 @@ from drsvm.problem.centring import offset_of_far_columns, shifted_intercept
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.validation import check_weight_vector
 from drsvm.utils.annotations import Values
+from drsvm.utils.arguments import about
 from drsvm.utils.compensated_sums import ULP
 
 # Rounding errors of v are ignored if they cannot change a bound by more than
@@ -182,8 +183,12 @@ def certify(
 
 def _refuse_nan(name: str, values: Values) -> None:
     """Raise a ValueError that names the first row whose multiplier is NaN."""
-    if values is not None and np.isnan(values).any():
-        row = int(np.argmax(np.isnan(values)))
+    if values is None:
+        return
+    with about(name):
+        is_nan = np.isnan(np.asarray(values, dtype=np.float64))
+    if is_nan.any():
+        row = int(np.argmax(is_nan))
         raise ValueError(f"{name} has NaN at row {row}: multipliers must be numbers.")
 
 
@@ -194,7 +199,8 @@ def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoi
     is none, a number that is not finite, or a weight of the wrong sign.
     """
     weights = check_weight_vector(weights, problem.n_features)
-    intercept = float(intercept)
+    with about("intercept"):
+        intercept = float(intercept)
     if not math.isfinite(intercept) or (intercept != 0.0 and not problem.fit_intercept):
         raise ValueError(
             "intercept must be finite, and 0 if fit_intercept=False, got "

@@ -1,6 +1,7 @@
 """Folds: by the contents of rows, or those of a splitter of scikit-learn."""
 
 import numbers
+import sys
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
 from drsvm.problem.sampling import content_groups
 from drsvm.utils.annotations import Matrix
+from drsvm.utils.arguments import about
 
 # As in scikit-learn
 N_FOLDS = 5
@@ -56,9 +58,10 @@ def fold_of_each_row(
     y = np.zeros(problem.n_given, dtype=labels.dtype)
     y[given] = labels
     folds = np.full(problem.n_given, -1)
-    splitter = check_cv(cv, y, classifier=True)
-    for number, (_, test) in enumerate(splitter.split(np.zeros((len(y), 1)), y)):
-        folds[test] = number
+    with about("cv"):
+        splitter = check_cv(cv, y, classifier=True)
+        for number, (_, test) in enumerate(splitter.split(np.zeros((len(y), 1)), y)):
+            folds[test] = number
     return folds[given]
 
 
@@ -99,7 +102,8 @@ def folds_by_content(
 
 def _checked_number(cv: numbers.Integral) -> int:
     """Return a number of folds; raise an error unless it is at least 2."""
-    n_folds = int(cv)
+    # Beyond any number of rows, more folds change nothing.
+    n_folds = min(int(cv), sys.maxsize)
     if n_folds < 2:
         raise ValueError(
             f"cv must be at least 2 folds, or a splitter, got cv={n_folds}."
@@ -128,16 +132,22 @@ def splits(
     list of (train, test)
         Indices of the rows.
     """
-    folds = list(splitter.split(X, y, groups))
-    for number, (train, _) in enumerate(folds, start=first):
+    with about("cv", "y", "groups"):
+        folds = list(splitter.split(X, y, groups))
+    if not folds:
+        raise ValueError("cv has no folds: use a number of them, or a splitter.")
+    for number, fold in enumerate(folds, start=first):
+        with about("cv"):
+            train, _ = fold
         counted = train
         if counts is not None:
             counted = train[counts[train] > 0]
         missing = np.setdiff1d(y, y[counted])
         if len(missing):
             raise ValueError(
-                f"Fold {number} has no row of class {missing.tolist()[0]!r} to train "
-                "on: use fewer folds, a stratified splitter, or leave the class out."
+                f"Fold {number} has no row of class {missing.tolist()[0]!r} to "
+                "train on: use fewer folds, a stratified splitter, or leave the class "
+                "out."
             )
     return folds
 

@@ -37,6 +37,7 @@ from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Status
 from drsvm.problem.row_sums import GradientVariances, gradient_variances
 from drsvm.problem.sampling import draw_by_class, draw_rows, draw_sample, to_host
+from drsvm.problem.validation import check_unscaled_weights
 from drsvm.solvers.api import solve
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.solvers.landmarks.landmark_solver import rough_solver
@@ -137,8 +138,10 @@ def auto_radius(
     True
     """
     check_problem(problem, "auto_radius")
-    if isinstance(counts, list | tuple):
-        counts = np.asarray(counts)
+    if counts is not None and not problem.rows.is_sharded:
+        counts = check_unscaled_weights(counts, problem.n_given, "counts")
+        if not problem.multipliers_from(counts).all():
+            raise ValueError("counts must be above 0 where sample_weight is.")
     found = automatic(problem, counts=counts, max_time=max_time, n_threads=n_threads)
     return found.radius
 

@@ -34,6 +34,7 @@ from drsvm.estimators.diagnostics import (
     warn_of_large_budgets,
     warn_of_overconfidence,
 )
+from drsvm.estimators.parameters import check_single_parameters
 from drsvm.estimators.solving import optimum_is_constant
 from drsvm.problem.backends import backend_of
 from drsvm.problem.result import Results
@@ -256,6 +257,7 @@ class FitMixin(CommonMixin, ABC):
             On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is
             raised.
         """
+        check_single_parameters(self)
         time = TimeLimit.of(self.max_time)
         progress = following(lines(print), print) if self.verbose else nullcontext()
         # Limiting BLAS takes a while, so it is done once for all the runs of a fit.

@@ -26,6 +26,7 @@ from drsvm.problem.validation import (
     check_that_labels_are_given,
 )
 from drsvm.utils.annotations import Labels, Matrix, Values
+from drsvm.utils.arguments import about
 
 # The form of rows that problems use: scikit-learn's checks copy nothing that has it.
 ROWS: dict[str, Any] = {
@@ -107,10 +108,12 @@ def checked_rows(
     # Only other input may have columns with text or dates, which an error can name.
     is_numeric_array = type(X) is np.ndarray and X.dtype.kind in "fiub"
     try:
-        with nullcontext() if is_numeric_array else naming_columns(X):
+        columns = nullcontext() if is_numeric_array else naming_columns(X)
+        with about("X", "y"), columns:
             X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
         if not _are_few_whole_numbers(y):
-            check_classification_targets(y)
+            with about("y"):
+                check_classification_targets(y)
     except (TypeError, ValueError):
         # An error about labels that are missing says where they are.
         check_that_labels_are_given(y)
@@ -133,9 +136,10 @@ def checked_weights(sample_weight: Values, X: Matrix) -> np.ndarray | None:
     """Return the weights of the rows, None if they are all equal."""
     if sample_weight is None:
         return None
-    return _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
-    )
+    with about("sample_weight"):
+        return _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
 
 
 def check_that_every_class_counts(
@@ -159,7 +163,7 @@ def classes_of(labels: Labels, estimator) -> np.ndarray:
         only = classes.tolist()[0]
         raise ValueError(
             f"{type(estimator).__name__} needs samples of at least two "
-            f"classes, got one class: {only!r}."
+            f"classes in y, got one class: {only!r}."
         )
     return classes
 

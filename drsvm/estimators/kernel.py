@@ -43,6 +43,7 @@ from drsvm.problem.validation import check_rows
 from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.landmark_solver import Landmarks
 from drsvm.utils.annotations import Matrix, Vector
+from drsvm.utils.arguments import about
 from drsvm.utils.clock import TimeLimit
 
 
@@ -375,7 +376,8 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
                 shape = ()
             backend = check_remote_features(self, X)
             return backend.by_block(X, self._decisions(), shape)
-        rows = validate_data(self, fetched_from_gpu(X), reset=False, **ROWS)
+        with about("X"):
+            rows = validate_data(self, fetched_from_gpu(X), reset=False, **ROWS)
         if backend is None:
             return self._decisions()(rows)
         if self.kernel == "precomputed":

@@ -49,6 +49,7 @@ from drsvm.problem.validation import as_rows
 from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import is_auto
 from drsvm.utils.annotations import Labels, Matrix, NormName, Values, Vector
+from drsvm.utils.arguments import about
 from drsvm.utils.clock import TimeLimit
 
 
@@ -313,9 +314,10 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         is_here = isinstance(X, np.ndarray) or sparse.issparse(X)
         is_on_disk = is_here and X.ndim == 2 and must_stay(X)
         is_elsewhere = is_remote(X) or is_remote(getattr(self, "coef_", None))
-        if not (is_on_disk or is_elsewhere):
-            return super().decision_function(X)
         check_is_fitted(self)
+        if not (is_on_disk or is_elsewhere):
+            with about("X"):
+                return super().decision_function(X)
         coef = dense(self.coef_)  # after `sparsify`
         if is_remote(X):
             backend = check_remote_features(self, X)

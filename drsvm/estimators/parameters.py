@@ -7,6 +7,27 @@ import numpy as np
 from drsvm.defaults.costs import intercept_cost_or_auto
 from drsvm.problem import validation
 from drsvm.utils.annotations import Costs
+from drsvm.utils.arguments import check_single
+
+# Parameters for which arrays are allowed, or that are checked elsewhere
+MAY_BE_ARRAYS = (
+    "cv",
+    "feature_cost",
+    "flip_costs",
+    "intercept_costs",
+    "l2",
+    "landmarks",
+    "monotonic_cst",
+    "norms",
+    "radii",
+)
+
+
+def check_single_parameters(estimator) -> None:
+    """Raise an error that names a parameter that must not be an array."""
+    for name, value in estimator.get_params(deep=False).items():
+        if name not in MAY_BE_ARRAYS:
+            check_single(**{name: value})
 
 
 def problem_parameters(estimator, flip_cost: Costs) -> dict[str, Any]:

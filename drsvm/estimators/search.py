@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.model_selection import check_cv
+from sklearn.utils.validation import check_is_fitted
 
 from drsvm.defaults.binary_problems import BinaryProblems
 from drsvm.defaults.costs import intercept_cost_or_auto, number_or_auto
@@ -48,7 +49,11 @@ from drsvm.estimators.cross_validation import (
     warn_of_paths,
 )
 from drsvm.estimators.linear import WassersteinSVC
-from drsvm.estimators.parameters import feature_costs, feature_parameters
+from drsvm.estimators.parameters import (
+    check_single_parameters,
+    feature_costs,
+    feature_parameters,
+)
 from drsvm.estimators.selection_rules import (
     ROUNDING,
     SELECTION_RULES,
@@ -61,6 +66,7 @@ from drsvm.problem.validation import check_flip_cost, check_flip_costs, check_nu
 from drsvm.solvers.base import Solver, check_count
 from drsvm.solvers.interior_point.small import are_few
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
+from drsvm.utils.arguments import about
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.parallel import spare_cores
 from drsvm.utils.progress import capture_progress, following, stage
@@ -235,7 +241,9 @@ class WassersteinSVCCV(
                 f"This {type(self).__name__} has parameters but no classifier: fit "
                 "with refit=True."
             )
-        return super().decision_function(X)
+        check_is_fitted(self)
+        with about("X"):
+            return super().decision_function(X)
 
     @with_callbacks
     def fit(
@@ -269,6 +277,7 @@ class WassersteinSVCCV(
     def _fit(self, X, y, sample_weight, groups, flip_cost) -> None:
         """Do what `fit` does, once progress is followed."""
         # 1. Check parameters and data.
+        check_single_parameters(self)
         time = TimeLimit.of(self.max_time)
         select = self._selection_rule()
         check_calibration(self.calibration)
@@ -342,7 +351,8 @@ class WassersteinSVCCV(
             # scikit-learn refuses more folds than the largest class has rows.
             largest_class = np.unique(data.y, return_counts=True)[1].max()
             cv = min(N_FOLDS, max(2, largest_class))
-        splitter = check_cv(cv, data.y, classifier=True)
+        with about("cv"):
+            splitter = check_cv(cv, data.y, classifier=True)
         parts = splits(splitter, data.X, data.y, groups, data.sample_weight)
         return [Fold(number, *part) for number, part in enumerate(parts)]
 
@@ -427,7 +437,9 @@ class WassersteinSVCCV(
 
         Folds are completed one by one, in case the time runs out.
         """
-        tol = max(self.tol or 0.0, CV_TOL)
+        tol = CV_TOL
+        if self.tol is not None:
+            tol = max(check_number(self.tol, "tol"), CV_TOL)
         limits = {
             "solver": self.solver,
             "tol": tol,

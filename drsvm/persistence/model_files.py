@@ -25,6 +25,7 @@ from drsvm import __version__
 from drsvm.persistence import checks
 from drsvm.persistence.checks import Model, RejectedError, require
 from drsvm.persistence.nodes import SKLEARN, Builder, Writer
+from drsvm.utils.arguments import about
 from drsvm.utils.user_warnings import warn_user
 from drsvm.utils.writing import write_files
 
@@ -94,7 +95,11 @@ def save_model(
     >>> load_model("height.drsvm").predict([[0.5], [2.5]]).tolist()
     ['low', 'high']
     """
-    save(SavedModel(model, metadata or {}), path)
+    with about("metadata"):
+        metadata = dict(metadata or {})
+    with about("path"):
+        path = Path(path)
+    save(SavedModel(model, metadata), path)
 
 
 def save(saved: SavedModel, path: str | Path) -> None:
@@ -250,7 +255,8 @@ class OpenModel:
     """
 
     def __init__(self, path: str | Path):
-        self.path = Path(path)
+        with about("path"):
+            self.path = Path(path)
         archive = _checked_archive(self.path)
         with self._errors():
             self.members = checks.members_of(archive)

@@ -18,6 +18,7 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.result import History, Result
 from drsvm.solvers.api import solve
 from drsvm.solvers.base import Solver
+from drsvm.utils.arguments import about, check_single
 
 Runs: TypeAlias = Result | Sequence[Result] | Mapping[str, Result]
 # Of a history, by name
@@ -126,6 +127,8 @@ class ConvergenceDisplay(Display):
         """
         if isinstance(solvers, str):
             solvers = [solvers]
+        with about("solvers"):
+            solvers = list(solvers)
         for solver in solvers:
             solve(problem, solver, **{**limits, "max_iter": 1})
         results = []
@@ -154,7 +157,8 @@ class ConvergenceDisplay(Display):
         self
             Its axes are in `ax_`, its figure in `figure_`.
         """
-        if x not in TIMES:
+        check_single(x=x, y=y)
+        if x not in tuple(TIMES):
             raise ValueError(f"x must be 'time' or 'iteration', got x={x!r}.")
         if y not in ("gap", "bounds"):
             raise ValueError(f"y must be 'gap' or 'bounds', got y={y!r}.")

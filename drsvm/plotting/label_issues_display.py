@@ -15,6 +15,7 @@ from drsvm.plotting.style import (
     title,
 )
 from drsvm.utils.annotations import Values
+from drsvm.utils.arguments import check_kind
 
 # Number of bars: even, so that the score 0.5 is between two of them
 BINS = 40
@@ -67,6 +68,7 @@ class LabelIssuesDisplay(Display):
         -------
         LabelIssuesDisplay
         """
+        check_kind(result, LabelIssues, "result")
         n = len(result.ranking)
         return cls(
             label_score=result.label_score,

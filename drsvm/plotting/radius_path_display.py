@@ -24,6 +24,7 @@ from drsvm.plotting.style import (
 )
 from drsvm.solvers.base import check_count
 from drsvm.utils.annotations import Classifier, Labels, Matrix
+from drsvm.utils.arguments import about, check_single
 from drsvm.utils.clock import TimeLimit
 
 # How rows that were not trained on are called in the legend
@@ -128,7 +129,12 @@ class RadiusPathDisplay(Display):
             raise ValueError(
                 "X_test and y_test must be given together: give both, or neither."
             )
-        fitted = clone(estimator).fit(X, y)
+        if not callable(metric):
+            raise TypeError(f"metric must be a function, got metric={metric!r}.")
+        check_single(positive=positive)
+        with about("estimator"):
+            fitted = clone(estimator)
+        fitted.fit(X, y)
         classifier, rows, names = last_step(fitted, X)
         if not (hasattr(classifier, "radius_") and hasattr(classifier, "coef_")):
             raise TypeError(
@@ -146,7 +152,9 @@ class RadiusPathDisplay(Display):
             radii = radii_to_try(classifier, rows, labels, count, TimeLimit())
         # Steps in front of the classifier do not depend on the radius: only the last
         # one is fitted again.
-        models = list(fitted_at(classifier, rows, labels, list(radii)))
+        with about("radii"):
+            radii = np.asarray(radii, dtype=np.float64).ravel().tolist()
+        models = list(fitted_at(classifier, rows, labels, radii))
         if not models:
             # No radius gives weights.
             models = [classifier]

@@ -18,7 +18,9 @@ from drsvm.plotting.style import (
     numbered,
     plain,
 )
+from drsvm.problem.validation import check_number
 from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
+from drsvm.utils.arguments import about, check_single
 
 RISKS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
 RADII = {"average": "radius of the ball", "row": "largest shift of a row"}
@@ -128,7 +130,10 @@ class RiskCurveDisplay(Display):
         -------
         RiskCurveDisplay
         """
-        if loss not in RISKS:
+        check_single(loss=loss)
+        if radius is not None:
+            check_number(radius, "radius")
+        if loss not in tuple(RISKS):
             raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
         named = _named(estimators)
         given = {"flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
@@ -158,7 +163,8 @@ class RiskCurveDisplay(Display):
             if radius is not None:
                 end = max(end, 1.5 * radius)
             radii = np.linspace(0.0, end, 101)
-        radii = np.asarray(radii, dtype=np.float64)
+        with about("radii"):
+            radii = np.asarray(radii, dtype=np.float64).ravel()
         # The worst case of a kernel is known between two bounds only.
         attacked = {}
         for name, model in named.items():

@@ -17,6 +17,7 @@ from drsvm.plotting.style import (
     GivenAxes,
     title,
 )
+from drsvm.utils.arguments import check_kind
 
 # Number of bars
 BINS = 32
@@ -75,6 +76,7 @@ class ShiftDisplay(Display):
         -------
         ShiftDisplay
         """
+        check_kind(shift, Shift, "shift")
         classes = shift.before.classes
         place = len(classes) - 1
         if label is not None:
@@ -158,6 +160,7 @@ class BatchShiftsDisplay(Display):
         -------
         BatchShiftsDisplay
         """
+        check_kind(shifts, BatchShifts, "shifts")
         return cls(shifts=shifts).plot(ax)
 
     def _draw(self) -> None:

@@ -12,6 +12,7 @@ from drsvm.plotting.style import plain, short
 from drsvm.problem.memory_rows import dense
 from drsvm.problem.norms import euclidean
 from drsvm.utils.annotations import Matrix
+from drsvm.utils.arguments import about
 
 # The largest number of rows from which principal components are found, by an
 # eigendecomposition of their products
@@ -69,7 +70,8 @@ def contents(
         The arguments by name.
     """
     data = distribution._data
-    random = np.random.default_rng(random_state)
+    with about("random_state"):
+        random = np.random.default_rng(random_state)
     shown = _shown_rows(distribution, max_points, random)
     plane = _plane(distribution, feature_names)
     points = np.asarray(data.X[shown] @ plane.axes.T, dtype=np.float64) + plane.origin

@@ -31,6 +31,7 @@ from drsvm.plotting.style import (
     title,
 )
 from drsvm.plotting.worst_case_contents import MOST_NAMED, contents
+from drsvm.solvers.base import check_count
 from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
 
 # Share of the plot below which a move is invisible
@@ -196,10 +197,7 @@ class WorstCaseDisplay(Display):
         -------
         WorstCaseDisplay
         """
-        if max_points < 1:
-            raise ValueError(
-                f"max_points must be at least 1, got max_points={max_points!r}."
-            )
+        max_points = check_count(max_points, "max_points")
         if kernel_classifier(final_classifier(estimator)) is not None:
             raise ValueError(
                 "WorstCaseDisplay shows moves in one direction: those with a kernel "

@@ -31,6 +31,7 @@ from drsvm.problem.risk import (
 )
 from drsvm.problem.rows import SumParameters
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
+from drsvm.utils.arguments import check_single
 from drsvm.utils.lazy import cached_property
 from drsvm.utils.parallel import elementwise, over_parts, total
 
@@ -735,6 +736,7 @@ def _checked(name: str, value: Any, n_features: int) -> Any:
     if name == "norm":
         return norm_for(value)
     if name == "fit_intercept":
+        check_single(fit_intercept=value)
         return bool(value)
     if name == "intercept_cost":
         return validation.check_intercept_cost(value)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.utils.annotations import Costs, Labels, Matrix
+from drsvm.utils.arguments import about
 from drsvm.utils.parallel import over, row_blocks
 
 # For smaller κ > 0, computing with 1/κ is not safe.
@@ -28,7 +29,8 @@ def check_number(value, name: str, *, infinite: bool = False) -> float:
     is_boolean = isinstance(value, bool | np.bool_)
     if is_boolean or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
-    number = float(value)
+    with about(name):
+        number = float(value)
     limits = "at least 0 (inf is allowed)" if infinite else "finite and at least 0"
     if not number >= 0 or (math.isinf(number) and not infinite):
         raise ValueError(f"{name} must be {limits}, got {name}={value!r}.")
@@ -56,7 +58,9 @@ def check_flip_costs(value, n: int, kept: np.ndarray | None = None) -> Costs:
             "flip_cost must be a number or have one entry per row, got a dict: for "
             "costs by class, pass [costs[label] for label in y]."
         )
-    if np.ndim(value) == 0:
+    with about("flip_cost"):
+        is_number = np.ndim(value) == 0
+    if is_number:
         return check_flip_cost(value)
     costs = _one_per("row", value, n, "flip_cost")
     rule = "costs must be at least 0 (inf is allowed: a verified label)"
@@ -167,7 +171,8 @@ def _one_per(what: str, value, count: int, name: str, kinds: str = "fiu") -> np.
 
     A number is repeated.
     """
-    values = np.asarray(value)
+    with about(name):
+        values = np.asarray(value)
     if values.dtype.kind not in kinds:
         raise TypeError(
             f"{name} must contain real numbers, got {name}={value!r} with dtype "
@@ -221,7 +226,8 @@ def as_rows(X: Matrix) -> Matrix:
     if sparse.issparse(X):
         rows = _sparse_rows(X)
     else:
-        rows = _dense_rows(np.asarray(X))
+        with about("X"):
+            rows = _dense_rows(np.asarray(X))
     if 0 in rows.shape:
         raise ValueError(
             f"X is empty: its shape is {rows.shape}, but at least one row and one "
@@ -335,7 +341,8 @@ def check_label_vector(y: Labels, n: int) -> np.ndarray:
 
     There may be any number of classes.
     """
-    labels = np.asarray(y)
+    with about("y"):
+        labels = np.asarray(y)
     if labels.ndim == 2 and 1 in labels.shape:
         labels = labels.ravel()
     if labels.shape != (n,):
@@ -452,24 +459,28 @@ def check_total(largest: float) -> None:
         )
 
 
-def check_unscaled_weights(sample_weight, n: int) -> np.ndarray:
+def check_unscaled_weights(
+    sample_weight, n: int, name: str = "sample_weight"
+) -> np.ndarray:
     """Return the weights as a new array with one entry per row.
 
     All of them are finite and at least 0.
     """
-    weights = _one_per("row", sample_weight, n, "sample_weight", "fiub")
+    weights = _one_per("row", sample_weight, n, name, "fiub")
     bad = ~(np.isfinite(weights) & (weights >= 0))
     rule = "weights must be finite and at least 0"
-    _refuse(weights, bad, "sample_weight", "row", rule)
+    _refuse(weights, bad, name, "row", rule)
     return weights
 
 
 def check_weight_vector(weights, d: int, name: str = "weights") -> np.ndarray:
     """Return a weight vector of length d as float64."""
-    vector = np.asarray(weights, dtype=np.float64)
+    with about(name):
+        vector = np.asarray(weights, dtype=np.float64)
     if vector.shape != (d,):
         raise ValueError(
-            f"{name} must have one entry per feature ({d}), got shape {vector.shape}."
+            f"{name} must have one entry per feature of X ({d}), got shape "
+            f"{vector.shape}."
         )
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} has NaN or infinite entries.")

@@ -19,6 +19,7 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result
 from drsvm.problem.risk import by_row
 from drsvm.problem.validation import check_weight_vector
+from drsvm.utils.arguments import about, check_single
 from drsvm.utils.clock import TimeLimit
 
 # A run with `polish` goes on to the share POLISHED of the tolerance, but no further
@@ -90,7 +91,8 @@ def generator_of(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state.randint(2**31))
     if random_state is None:
         random_state = 0
-    return np.random.default_rng(random_state)
+    with about("random_state"):
+        return np.random.default_rng(random_state)
 
 
 def share_of_way(first: float, gap: float, tol: float) -> float:
@@ -356,6 +358,7 @@ def check_limits(
         max_iter = solver.default_max_iter
     if n_threads is not None:
         n_threads = check_count(n_threads, "n_threads")
+    check_single(polish=polish)
     if polish and solver.polishes_quickly:
         aim = max(POLISHED * tol, min(tol, FINEST_AIM))
     else:

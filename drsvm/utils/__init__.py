@@ -1,5 +1,6 @@
 """Small helpers that know nothing of support vector machines.
 
+- `arguments`: errors that name them.
 - `clock`: time limits; `interrupts`: Ctrl-C; `progress`: shares that are done.
 - `parallel`: threads, and sums over parts of arrays; `compensated_sums`: exact ones.
 - `messages` and `user_warnings`: texts for users; `writing`: files.

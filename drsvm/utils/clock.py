@@ -6,6 +6,8 @@ import threading
 import time
 from contextlib import contextmanager
 
+from drsvm.utils.arguments import about
+
 # A limit may be exceeded by this many seconds, or by this share of it if that is more.
 GRACE = 0.3
 RELATIVE_GRACE = 0.1
@@ -132,11 +134,15 @@ class TimeLimit(Stopwatch):
             return max_time
         if max_time is None:
             return cls()
-        if not isinstance(max_time, numbers.Real) or not float(max_time) > 0:
+        seconds = 0.0
+        if isinstance(max_time, numbers.Real):
+            with about("max_time"):
+                seconds = float(max_time)
+        if not seconds > 0:
             raise ValueError(
                 f"max_time must be a number of seconds > 0, got max_time={max_time!r}."
             )
-        return cls(float(max_time))
+        return cls(seconds)
 
     @property
     def limited(self) -> bool:

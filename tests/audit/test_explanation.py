@@ -475,7 +475,7 @@ def test_sparse_rows_in_a_pipeline(dtype):
 def test_wrong_rows():
     with pytest.raises(
         ValueError,
-        match=r"coef must have one entry per feature \(3\), got shape \(2,\)",
+        match=r"coef must have one entry per feature of X \(3\), got shape \(2,\)",
     ):
         explain(([1.0, 2.0], 0.0), np.ones((2, 3)))
     with pytest.raises(ValueError, match="X is empty"):
@@ -484,7 +484,7 @@ def test_wrong_rows():
         explain(([1.0, 2.0], 0.0), [1.0, 2.0])
     with pytest.raises(
         ValueError,
-        match=r"centre must have one entry per feature \(2\), got shape \(1,\)",
+        match=r"centre must have one entry per feature of X \(2\), got shape \(1,\)",
     ):
         explain(([1.0, 2.0], 0.0), [[1.0, 2.0]], centre=[1.0])
     X, y = training()

@@ -365,7 +365,7 @@ def test_unsuitable_models_are_rejected(labelled):
         (
             {"model": ([1.0], 0.0)},
             ValueError,
-            r"the model's coef must have one entry per feature \(2\)",
+            r"the model's coef must have one entry per feature of X \(2\)",
         ),
         ({"model": ([1.0, math.nan], 0.0)}, ValueError, "the model's coef has NaN"),
         (

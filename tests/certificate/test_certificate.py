@@ -366,7 +366,7 @@ def test_extreme_ridges_do_not_break_the_bound(l2):
         ),
         (
             {"weights": [1.0, 2.0, 3.0]},
-            r"weights must have one entry per feature \(2\), got shape \(3,\)",
+            r"weights must have one entry per feature of X \(2\), got shape \(3,\)",
         ),
         ({"weights": [1.0, math.nan]}, "weights has NaN or infinite entries"),
         ({"intercept": math.inf}, "intercept must be finite.*got intercept=inf"),

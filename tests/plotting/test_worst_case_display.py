@@ -86,7 +86,7 @@ def test_only_some_of_many_samples_are_drawn_and_long_names_are_cut(data, ax):
     assert max(map(len, labels(ax))) <= 30
     assert len(display.points) == 100 and len(np.unique(display.points, axis=0)) > 50
     with pytest.raises(
-        ValueError, match="max_points must be at least 1, got max_points=0"
+        ValueError, match="max_points must be an integer ≥ 1, got max_points=0"
     ):
         WorstCaseDisplay.from_estimator(model, rows, y, radius=0.1, max_points=0, ax=ax)
 

@@ -84,7 +84,7 @@ def test_an_intercept_is_dropped_if_none_is_fitted(problem):
         (
             {"start": ([1.0, 2.0, 3.0], 0.0)},
             ValueError,
-            r"start must have one entry per feature \(2\), got shape \(3,\)",
+            r"start must have one entry per feature of X \(2\), got shape \(3,\)",
         ),
         (
             {"start": ([1.0, math.nan], 0.0)},
@@ -112,6 +112,6 @@ def test_a_start_with_other_features_is_rejected(problem):
     other = solve(Problem(X[:, :1], Y), scripted(Candidate(np.ones(1))), max_iter=1)
     with pytest.raises(
         ValueError,
-        match=r"start must have one entry per feature \(2\), got shape \(1,\)",
+        match=r"start must have one entry per feature of X \(2\), got shape \(1,\)",
     ):
         solve(problem, scripted(GOOD), start=other)

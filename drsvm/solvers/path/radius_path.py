@@ -15,6 +15,7 @@ from drsvm.solvers.loop import run
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.reformulation.shifted_columns import without_far_columns
 from drsvm.solvers.selection import AUTO_TOL, check_taken, is_auto, make_solver
+from drsvm.utils.arguments import about
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.parallel import single_threaded_blas
 
@@ -178,9 +179,11 @@ def radius_path(
                 "w = 0 is optimal for every radius, so there is no path: pass radii or "
                 "check flip_cost and X."
             )
-        ratios = np.logspace(0.0, math.log10(smallest), n_radii)
+        with about("smallest", "n_radii"):
+            ratios = np.logspace(0.0, math.log10(smallest), n_radii)
         radii = largest * ratios
-    radii = np.asarray(radii, dtype=np.float64)
+    with about("radii"):
+        radii = np.asarray(radii, dtype=np.float64)
     if radii.ndim != 1 or len(radii) == 0:
         raise ValueError(
             "radii must be a non-empty list of numbers, got an array of shape "
