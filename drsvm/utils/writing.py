@@ -38,18 +38,26 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     # written at once; of a link, the file to which it points is replaced.
     drafts: dict[Path, Path] = {}
     for path in contents:
+        target = path.resolve()
+        if not target.parent.is_dir():
+            what = "cannot be written: there is no such folder, create it first"
+            raise FileNotFoundError(errno.ENOENT, what, str(path))
         if path.is_file() or not path.exists():
-            target = path.resolve()
             draft = f".{target.name}.{secrets.token_hex(4)}"
             drafts[target] = target.with_name(draft)
     try:
         for path, content in contents.items():
             target = path.resolve()
-            with written(path), drafts.get(target, path).open("wb") as stream:
-                stream.write(content)
-                if target in drafts:
-                    stream.flush()
-                    os.fsync(stream.fileno())
+            try:
+                with written(path), drafts.get(target, path).open("wb") as stream:
+                    stream.write(content)
+                    if target in drafts:
+                        stream.flush()
+                        os.fsync(stream.fileno())
+            except OSError as error:
+                # The file that was asked for, not the temporary one
+                error.filename = str(path)
+                raise
             # An existing file keeps its permissions.
             if target.is_file():
                 drafts[target].chmod(target.stat().st_mode & 0o777)

@@ -36,6 +36,26 @@ def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, f
     assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.parametrize("folder", ["no-such-folder", "file"])
+def test_a_folder_that_does_not_exist_is_named(tmp_path, monkeypatch, folder):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("no folder")
+    with pytest.raises(FileNotFoundError, match="create it first") as caught:
+        write_whole(f"{folder}/x.drsvm", b"new")
+    assert caught.value.filename == f"{folder}/x.drsvm"
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+
+
+def test_a_file_that_cannot_be_created_is_named(tmp_path, monkeypatch):
+    def refuse(path, *_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(PermissionError) as caught:
+        write_whole(tmp_path / "x.drsvm", b"new")
+    assert caught.value.filename == str(tmp_path / "x.drsvm")
+
+
 def test_links_and_permissions_are_kept(tmp_path):
     target = tmp_path / "real.csv"
     link = tmp_path / "link.csv"
