@@ -195,8 +195,11 @@ def absent_columns(names: list[str], needed: list[str]) -> str | None:
 
     It suggests similar names. None if there are all columns.
     """
-    absent = [name for name in needed if name not in names]
-    others = [name for name in names if name not in needed]
+    # Sets, since there may be many thousands of columns.
+    known = set(names)
+    wanted = set(needed)
+    absent = [name for name in needed if name not in known]
+    others = [name for name in names if name not in wanted]
     if not absent:
         return None
     if len(absent) == 1:

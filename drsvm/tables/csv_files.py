@@ -129,7 +129,8 @@ class CsvFile(TableFile):
         Columns without a name are called column0, column1 and so on. What is renamed
         is noted.
         """
-        distinct: list[str] = []
+        # A dict finds a name among many at once, and keeps their order.
+        distinct: dict[str, None] = {}
         for index, cell in enumerate(first):
             name = f"column{index}"
             if cell and self.has_header:
@@ -141,7 +142,7 @@ class CsvFile(TableFile):
                 new = f"{name}.{number}"
             if new != name:
                 self.renamed[new] = name
-            distinct.append(new)
+            distinct[new] = None
         if self.renamed:
             pairs = list(self.renamed.items())[:5]
             listed = ", ".join(f"{old!r} as {new!r}" for new, old in pairs)
@@ -149,7 +150,7 @@ class CsvFile(TableFile):
                 "Some columns have the same name; they are read under other names: "
                 f"{listed}."
             )
-        return distinct
+        return list(distinct)
 
     def _about_delimiter(self, text: str) -> Message:
         """Return why a file has only one column."""

@@ -46,7 +46,8 @@ RARE = 5
 SMALL_PARTS = 20
 FEW_ROWS = 20  # in a table with fewer rows than this nothing is taken for an id
 SHORT_TEXT = 40  # texts up to this length may be ids, longer ones are prose
-# From this many rows on, integers that are all different are worth a note.
+# From this many rows on, columns that may be ids are worth a note: integers that are
+# all different, and categories with fewer than RARE rows per level.
 MANY_ROWS = 100
 # Such as "customer_id", "Row" or "passengerId"; "unnamed: 0" is what pandas writes for
 # the row numbers of a table.

@@ -231,8 +231,9 @@ def _levels(encoder: OneHotEncoder, index: int) -> list[str]:
     rare = encoder.infrequent_categories_[index]
     if rare is None:
         return list(levels)
-    # Both are sorted.
-    return [*np.setdiff1d(levels, rare), RARE_NAME]
+    # A set: numpy compares objects with each other in turn, which takes minutes.
+    shared = set(rare)
+    return [*(level for level in levels if level not in shared), RARE_NAME]
 
 
 def part_of(preparation: ColumnTransformer, wanted: str) -> tuple[Any, list[int]]:

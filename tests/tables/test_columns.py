@@ -1,10 +1,16 @@
 """The choice of columns, and what is said about them."""
 
+import time
 from dataclasses import asdict, replace
 
 import numpy as np
+import pyarrow
 import pytest
 from file_contents import TABLE, check_error
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+from thorough import examples
 
 from drsvm.tables import (
     DataFileError,
@@ -14,6 +20,9 @@ from drsvm.tables import (
     read,
     read_like,
 )
+from drsvm.tables.columns import absent_columns
+from drsvm.tables.csv_files import CsvFile
+from drsvm.tables.notes import leaky_columns
 
 
 def test_columns_by_name_and_index(write):
@@ -40,6 +49,31 @@ def test_another_file_is_read_by_column_names(write):
     check_error(absent, read_like, write("new.csv", "a,c\n1,2\n"), schema)
     absent = r"2 columns that the model needs are missing: 'a', 'b' \(is it 'B'\?\)"
     check_error(absent, read_like, write("new.csv", "xx,B\n1,2\n"), schema)
+
+
+def test_time_grows_in_proportion_to_the_number_of_columns(write):
+    n = 12000
+    names = [f"c{k}" for k in range(n)]
+    head = ",".join(names) + "\n"
+    path = write("data.csv", head)
+    start = time.process_time()
+    assert CsvFile(path, head.encode(), ",", True).names == names
+    assert absent_columns(names, names[::-1]) is None
+    assert time.process_time() - start < 1.0
+
+
+@examples(15, 300)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 2))
+def test_a_column_is_leaky_where_a_threshold_splits_it(seed, n_wrong):
+    rng = np.random.default_rng(seed)
+    numbers = rng.integers(0, 9, 150).astype(float)
+    y = (numbers >= 4).astype(int)
+    y[:n_wrong] ^= 1
+    table = pyarrow.table({"a": numbers})
+    schema = Schema("table", 1, columns=["a"])
+    split = ks_2samp(numbers[y == 0], numbers[y == 1], method="asymp").statistic
+    found = leaky_columns(schema, table, y)
+    assert found == (["a"] if 0.5 + 0.5 * split >= 0.99 else [])
 
 
 def test_the_same_name_twice(write):

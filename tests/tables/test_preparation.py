@@ -1,6 +1,7 @@
 """The preparation of a table: raw cells, scaled numbers, 0/1 columns, indicators of gaps."""
 
 import datetime
+import time
 
 import numpy as np
 import pandas
@@ -123,6 +124,17 @@ def test_many_levels_are_sparse(write):
     assert (
         sparse.issparse(X) and X.shape == (3000, 251) and names[:2] == ["a", "town=t0"]
     )
+
+
+def test_time_grows_in_proportion_to_the_number_of_levels(write):
+    lines = "".join(f"t{k // 3 if k > 20 else 0},{k % 2}\n" for k in range(60000))
+    data = read(write("data.csv", "town,label\n" + lines), ReadOptions(label="label"))
+    steps = Pipeline(preparation(data.schema)).fit(data.X)
+    start = time.process_time()
+    names = [feature.name for feature in features_of(steps, data.schema)]
+    assert names == ["town=t0", "town=(rare)"]
+    assert not unseen_levels(steps, data.schema, data.X)
+    assert time.process_time() - start < 1.0
 
 
 STYLES = {

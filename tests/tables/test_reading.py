@@ -140,7 +140,17 @@ def test_numbers_that_may_be_ids(write):
     lines = "".join(f"{a[k]},{b[k]},{k % 5},{'xy'[k % 2]}\n" for k in range(120))
     data = read(write("data.csv", f"acct,size,c,label\n{lines}"))
     assert data.schema.left_out == {"acct": "an id"}
-    assert "all different: size; if such a number is an id, drop it." in data.notes
+    assert "all different: size; if such a column is an id, drop it." in data.notes
+
+
+def test_categories_that_may_be_ids(write):
+    lines = "".join(
+        f"{k % 7},t{max(k - 61, 0)},c{k % 20},{'xy'[k % 2]}\n" for k in range(101)
+    )
+    assert (
+        "most levels are rare: town (40 levels in 101 rows); if such a column is an id,"
+        " drop it." in read(write("data.csv", f"a,town,c,label\n{lines}")).notes
+    )
 
 
 def test_labels_that_differ_only_in_case(write):
