@@ -76,6 +76,14 @@ class AuditSample:
         fixed = self.fixed[:, rows]
         return AuditSample(self.classes, distances, fixed, columns, codes, error_costs)
 
+    def in_order(self) -> "AuditSample":
+        """Return the rows in an order that does not depend on the given one."""
+        keys = [*self.fixed, *self.distances]
+        # Of rows that are seen alike, the classes may differ.
+        if self.codes is not None:
+            keys.insert(0, self.codes)
+        return self.some(np.lexsort(keys), self.columns)
+
     def by_name(self, figures: np.ndarray) -> dict[Any, float]:
         """Return figures of the classes by their labels."""
         return dict(zip(self.classes.tolist(), figures.tolist(), strict=True))

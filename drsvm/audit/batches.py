@@ -8,11 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_random_state
 
 from drsvm.audit.shift import WITHOUT_PANDAS, Shift, measure_shift
+from drsvm.problem.backends import is_remote
+from drsvm.problem.validation import check_label_vector, check_that_labels_are_given
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
 from drsvm.utils.lazy import optional
 from drsvm.utils.messages import right_aligned
@@ -130,7 +133,8 @@ def radius_from_batches(
         Rows of all batches, and their labels.
     batches : array of shape (n,)
         The batch of every row: numbers and dates are sorted, anything else comes in the
-        order of its first row.
+        order of its first row. Otherwise, the order of the rows does not matter: which
+        of them are trained on depends on what they contain.
     confidence, random_state
         As in `drsvm.measure_shift`.
 
@@ -151,21 +155,29 @@ def radius_from_batches(
     >>> print(shifts)
     BatchShifts: 2 movements, the largest ...
     """
-    batches = np.asarray(batches)
-    names, parts = _in_order(batches)
+    if not hasattr(X, "shape"):
+        X = np.asarray(X)
+    y = check_label_vector(y, X.shape[0])
+    batches = np.ravel(batches)
     if len(batches) != X.shape[0]:
         raise ValueError(
             f"batches has {len(batches)} entries, but X has {X.shape[0]} rows: give "
             "one for every row."
         )
+    check_that_labels_are_given(batches, "batches", "a batch")
+    names, places = _in_order(batches)
     if len(names) < 2:
         raise ValueError(
             f"batches has one batch, {names[0]!r}: movement needs two or more."
         )
-    y = np.asarray(y)
+    classes, codes = np.unique(y, return_inverse=True)
     # The last batch is not trained on.
-    for name, part in zip(names[:-1], parts, strict=False):
-        _check_batch(name, y[part], np.unique(y))
+    for place, name in enumerate(names[:-1]):
+        _check_batch(name, y[places == place], classes)
+    contents = _contents(X)
+    in_order = sorted(range(len(y)), key=lambda row: (contents[row], codes[row]))
+    order = np.array(in_order)
+    parts = [order[places[order] == place] for place in range(len(names))]
     random = check_random_state(random_state)
     shifts = []
     for here, there in pairwise(parts):
@@ -196,12 +208,28 @@ def _check_batch(name: Any, labels: np.ndarray, classes: np.ndarray) -> None:
         )
 
 
-def _in_order(batches: np.ndarray) -> tuple[list[Any], list[np.ndarray]]:
-    """Return the names of batches in their order, and the rows of each."""
-    names, first, codes = np.unique(batches, return_index=True, return_inverse=True)
-    order = np.arange(len(names))
-    if names.dtype.kind not in "biufM":
-        # Only numbers and dates have an order of their own.
-        order = np.argsort(first)
-    rows = [np.flatnonzero(codes.ravel() == code) for code in order]
-    return names[order].tolist(), rows
+def _in_order(batches: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """Return the names of batches in their order, and the place of each row's batch."""
+    cells = batches.tolist()
+    names = list(dict.fromkeys(cells))
+    # Only numbers and dates have an order of their own.
+    if batches.dtype.kind in "biufM":
+        names.sort()
+    places = {name: place for place, name in enumerate(names)}
+    return names, np.array([places[cell] for cell in cells])
+
+
+def _contents(X: Matrix) -> list[Any]:
+    """Return what each row contains, in a form that can be sorted."""
+    if is_remote(X):
+        # Rows elsewhere stay in their order.
+        return [None] * X.shape[0]
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, copy=True)
+        X.sum_duplicates()
+        entries = np.stack([X.indices, X.data], axis=1)
+        return [part.tobytes() for part in np.split(entries, X.indptr[1:-1])]
+    rows = np.asarray(X)
+    if rows.dtype == object:
+        return list(map(repr, rows.tolist()))
+    return [row.tobytes() for row in rows]

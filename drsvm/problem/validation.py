@@ -318,10 +318,15 @@ def check_entries(rows: Matrix) -> None:
     )
 
 
-def check_that_labels_are_given(y: Labels) -> None:
-    """Raise an error that names the first row whose label is None, NaN or pandas.NA."""
+def check_that_labels_are_given(
+    y: Labels, name: str = "y", what: str = "a label"
+) -> None:
+    """Raise an error that names the first row whose label is None, NaN or pandas.NA.
+
+    For an argument other than y, `name` and `what` it contains are those of the error.
+    """
     labels = np.asarray(y)
-    if labels.ndim == 0 or labels.dtype.kind not in "fO":
+    if labels.ndim == 0 or labels.dtype.kind not in "fMO":
         return
     given = labels.ravel().tolist()
     gaps = []
@@ -330,9 +335,9 @@ def check_that_labels_are_given(y: Labels) -> None:
             gaps.append(row)
     if gaps:
         raise ValueError(
-            f"y has {given[gaps[0]]} in place of a label in {len(gaps)} of "
+            f"{name} has {given[gaps[0]]} in place of {what} in {len(gaps)} of "
             f"{len(given)} rows, the first of them row {gaps[0]}: leave those rows out "
-            "of X and y (pandas.notna(y) tells which to keep)."
+            f"of X and y (pandas.notna({name}) tells which to keep)."
         )
 
 

@@ -1,10 +1,14 @@
 """Movement from batch to batch."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils import _safe_indexing
 
 from drsvm import WassersteinSVC, radius_from_batches
 
@@ -59,12 +63,53 @@ def test_texts_come_in_the_order_of_their_rows_and_dates_are_sorted():
     )
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, "frame"], ids=str)
+def test_the_order_of_rows_does_not_matter(kind):
+    X, y, batch = rows(n=30)
+    X = np.round(X)  # with copies of rows
+    y[0] = 1 - y[0]
+    model = LogisticRegression()
+    if kind == "frame":
+        pandas = pytest.importorskip("pandas")
+        texts = np.array(["x", None, "y"], dtype=object)[np.arange(90) % 3]
+        X = pandas.DataFrame({"a": X[:, 0], "b": X[:, 1], "text": texts})
+        X.index = X.index[::-1]
+        model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), model)
+    else:
+        X = kind(X)
+    found = radius_from_batches(model, X, y, batch, random_state=0).to_dict()
+    order = np.random.default_rng(1).permutation(90)
+    other = _safe_indexing(X, order)
+    again = radius_from_batches(model, other, y[order], batch[order], random_state=0)
+    for name, figures in again.to_dict().items():
+        assert figures == pytest.approx(found[name], rel=1e-9)
+
+
+def test_lists_are_accepted():
+    X, y, batch = rows(n=30)
+    found = radius_from_batches(
+        LogisticRegression(), X.tolist(), y.tolist(), batch.tolist(), random_state=0
+    )
+    expected = radius_from_batches(LogisticRegression(), X, y, batch, random_state=0)
+    assert found.to_dict() == expected.to_dict() and found.names == [1, 2]
+    names = ["late", 7, ("a", 1)]
+    mixed = np.empty(90, dtype=object)
+    mixed[:] = [names[place] for place in batch]
+    assert (
+        radius_from_batches(LogisticRegression(), X, y, mixed, random_state=0).names
+        == names[1:]
+    )
+
+
 @pytest.mark.parametrize(
     ("batches", "message"),
     [
         ([1] * 600, "one batch, 1: movement needs two"),
         ([1, 2], "2 entries, but X has 600 rows"),
         ([1] * 3 + [2] * 597, "batch 1 has . rows of a class"),
+        ([1.0] * 300 + [math.nan] * 300, "batches has nan .* in 300 of 600 rows"),
+        (np.array(["2024-01"] * 9 + ["NaT"] * 591, "M8[M]"), "batches has None"),
+        (["a"] * 300 + [None] * 300, "batches has None .* row 300"),
     ],
 )
 def test_what_makes_no_sense_is_refused(batches, message):

@@ -122,6 +122,24 @@ def test_a_shift_along_the_weights_is_measured_exactly(norm):
     assert [each.name for each in shift.columns] == ["2", "0", "1"]
 
 
+def test_the_order_of_rows_does_not_matter(model):
+    X, y = rows(60, seed=1)
+    X = np.round(X)  # rows of both classes that are seen alike
+    new, labels = rows(40, seed=2)
+    found = measure_shift(model, X, y, new, labels, random_state=0)
+    assert found.before.codes.tolist() == y.tolist()
+    order = np.random.default_rng(0).permutation(60)
+    again = measure_shift(
+        model, X[order], y[order], new[::-1], labels[::-1], random_state=0
+    ).to_dict()
+    for name, figure in found.to_dict().items():
+        if isinstance(figure, float):
+            figure = pytest.approx(figure, rel=1e-9)
+        assert again[name] == figure, name
+    unlabelled = measure_shift(model, X, y, new, random_state=0)
+    assert unlabelled.moved_by_chance == pytest.approx(found.moved_by_chance)
+
+
 def test_rows_that_change_places_are_seen_with_labels_only(model):
     X, y = rows(600, seed=1, apart=2.0)
     # symmetric: labels can be exchanged without a trace
@@ -239,7 +257,7 @@ def test_distances_of_any_size_are_finite(size):
     assert shift.error_now <= shift.worst_error
     # A few wrong cells
     X[0] = -1e99
-    shift = measure_shift(model, X, y, [*X, 5.0, 0.0], random_state=0)
+    shift = measure_shift(model, X, y, np.add(X, [5.0, 0.0]), random_state=0)
     assert shift.moved < 10.0 and shift.moved_by_chance < math.inf
 
 
