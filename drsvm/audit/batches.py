@@ -54,7 +54,8 @@ class BatchShifts:
 
     >>> import numpy as np
     >>> from drsvm import WassersteinSVC, radius_from_batches
-    >>> X, y = np.random.default_rng(0).normal(size=(300, 2)), np.arange(300) % 2
+    >>> y = np.arange(300) % 2
+    >>> X = np.random.default_rng(0).normal(size=(300, 2)) + y[:, None]
     >>> batches = np.repeat([1, 2, 3], 100)
     >>> model = WassersteinSVC(radius=0.1)
     >>> shifts = radius_from_batches(model, X, y, batches, random_state=0)
