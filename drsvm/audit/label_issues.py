@@ -36,6 +36,7 @@ from drsvm.estimators.fold_decisions import (
 from drsvm.estimators.linear import WassersteinSVC
 from drsvm.problem.validation import as_rows, check_entries, check_that_labels_are_given
 from drsvm.utils.annotations import Labels, Matrix, Values
+from drsvm.utils.arguments import about, check_single
 from drsvm.utils.clock import Stopwatch
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.user_warnings import warn_user
@@ -157,18 +158,23 @@ def find_label_issues(
     """
     index, library = _data_frame_of(X, y)
     check_that_labels_are_given(y)
-    X, y = indexable(X, column_or_1d(y))
+    check_single(standardise=standardise, random_state=random_state)
+    with about("X", "y"):
+        X, y = indexable(X, column_or_1d(y))
     if estimator is None:
-        with naming_columns(X, "of a pipeline, and pass that as estimator"):
+        columns = naming_columns(X, "of a pipeline, and pass that as estimator")
+        with about("X"), columns:
             rows = check_array(X, **ROWS, estimator="find_label_issues", input_name="X")
         check_entries(as_rows(rows))
-    check_classification_targets(y)
+    with about("y"):
+        check_classification_targets(y)
     classes, given = np.unique(y, return_inverse=True)
     _check_classes(classes, given)
     if sample_weight is not None:
-        sample_weight = _check_sample_weight(
-            sample_weight, y[:, None], dtype=np.float64, ensure_non_negative=True
-        )
+        with about("sample_weight"):
+            sample_weight = _check_sample_weight(
+                sample_weight, y[:, None], dtype=np.float64, ensure_non_negative=True
+            )
     # One or two classifiers judge every row in folds.
     judges = _judges(X, estimator, second_opinion, standardise)
     folds = splits_for_all(X, y, cv, random_state)

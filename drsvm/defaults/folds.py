@@ -139,15 +139,14 @@ def splits(
     for number, fold in enumerate(folds, start=first):
         with about("cv"):
             train, _ = fold
-        counted = train
-        if counts is not None:
-            counted = train[counts[train] > 0]
-        missing = np.setdiff1d(y, y[counted])
+            counted = train
+            if counts is not None:
+                counted = train[counts[train] > 0]
+            missing = np.setdiff1d(y, y[counted])
         if len(missing):
             raise ValueError(
-                f"Fold {number} has no row of class {missing.tolist()[0]!r} to "
-                "train on: use fewer folds, a stratified splitter, or leave the class "
-                "out."
+                f"Fold {number} has no row of class {missing.tolist()[0]!r} to train "
+                "on: use fewer folds, a stratified splitter, or leave the class out."
             )
     return folds
 
@@ -179,7 +178,8 @@ def splits_for_all(X: Matrix, y: np.ndarray, cv, random_state: int | None) -> Fo
                 shuffle=True,
                 random_state=random_state,
             )
-            return list(splitter.split(y, y))
+            with about("random_state"):
+                return list(splitter.split(y, y))
         folds = splits(check_cv(cv, y), X, y, first=1)
     tested = np.concatenate([test for _, test in folds])
     untested = np.setdiff1d(np.arange(len(y)), tested)

@@ -25,6 +25,7 @@ from drsvm.solvers.path.radius_path import radius_path
 from drsvm.solvers.reformulation.shifted_columns import without_far_columns
 from drsvm.solvers.reformulation.span_of_rows import in_span_of_rows, span_pays
 from drsvm.utils.annotations import Matrix
+from drsvm.utils.arguments import about
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.user_warnings import warn_user
@@ -136,9 +137,11 @@ def listed(values, name: str) -> list:
     """Return one or several values as a list."""
     if not isinstance(values, list | tuple) and np.ndim(values) == 0:
         return [values]
-    if len(values) == 0:
+    with about(name):
+        values = list(values)
+    if not values:
         raise ValueError(f"{name} must contain at least one value, got {values!r}.")
-    return list(values)
+    return values
 
 
 # --- one path in one fold

@@ -294,7 +294,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
             return size
         try:
             landmarks = check_rows(self.landmarks)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(
                 f"landmarks must be rows like those of X: {error}"
             ) from None

@@ -129,6 +129,8 @@ class ConvergenceDisplay(Display):
             solvers = [solvers]
         with about("solvers"):
             solvers = list(solvers)
+        if not solvers:
+            raise ValueError("solvers is empty: name one or several.")
         for solver in solvers:
             solve(problem, solver, **{**limits, "max_iter": 1})
         results = []

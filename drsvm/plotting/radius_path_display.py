@@ -134,7 +134,8 @@ class RadiusPathDisplay(Display):
         check_single(positive=positive)
         with about("estimator"):
             fitted = clone(estimator)
-        fitted.fit(X, y)
+            fit = fitted.fit
+        fit(X, y)
         classifier, rows, names = last_step(fitted, X)
         if not (hasattr(classifier, "radius_") and hasattr(classifier, "coef_")):
             raise TypeError(

@@ -165,6 +165,8 @@ class RiskCurveDisplay(Display):
             radii = np.linspace(0.0, end, 101)
         with about("radii"):
             radii = np.asarray(radii, dtype=np.float64).ravel()
+        if len(radii) == 0:
+            raise ValueError("radii is empty: give one or several.")
         # The worst case of a kernel is known between two bounds only.
         attacked = {}
         for name, model in named.items():

@@ -317,7 +317,7 @@ def norm_for(norm) -> Norm:
         return norm
     try:
         return _BY_P[float(norm)]
-    except (TypeError, ValueError, KeyError):
+    except (TypeError, ValueError, KeyError, OverflowError):
         raise ValueError(
             f"norm must be 1, 2 or inf (it measures feature shifts), got norm={norm!r}."
         ) from None

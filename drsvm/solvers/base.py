@@ -352,7 +352,9 @@ def check_limits(
     """
     if tol is None:
         tol = solver.default_tol
-    if not isinstance(tol, numbers.Real) or not float(tol) >= 0:
+    with about("tol"):
+        is_tolerance = isinstance(tol, numbers.Real) and float(tol) >= 0
+    if not is_tolerance:
         raise ValueError(f"tol must be a number ≥ 0, got tol={tol!r}.")
     if max_iter is None:
         max_iter = solver.default_max_iter

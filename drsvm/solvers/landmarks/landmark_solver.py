@@ -47,6 +47,8 @@ LOOSEST = 1e-4
 ACCURACY = 0.03
 SHARE = 0.3
 MIN_SHARE = 0.01
+# A run ends after this number of steps that do not halve the gap: it is rounding errors.
+PATIENCE = 10
 # How much of the memory the features in a span may take, and how many copies of them
 # there are in a solve
 SHARE_OF_MEMORY = 0.4
@@ -126,6 +128,8 @@ class LandmarkState(State):
         # The gap that was proven last, the result of the last step in its span, and its
         # candidate for the full problem
         self.gap = 1.0
+        self.smallest_gap = np.inf
+        self.steps_without = 0
         self.result: Any = None
         self.offered = Candidate(np.zeros(n))
         # What a radius is reduced by because of rounding errors (see `_add_v`)
@@ -278,6 +282,12 @@ class LandmarkState(State):
     def on_certificate(self, gap: float) -> None:
         """Keep the gap; landmarks chosen beforehand cannot prove a smaller one."""
         self.gap = gap if self.offered.hinge_dual is not None else 0.0
+        self.steps_without += 1
+        if self.gap < 0.5 * self.smallest_gap:
+            self.smallest_gap = self.gap
+            self.steps_without = 0
+        if self.steps_without >= PATIENCE:
+            self.finished = True
         if self.settings.n_landmarks is not None or not self.settings.proves:
             self.finished = True
 

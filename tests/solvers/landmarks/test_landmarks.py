@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from thorough import for_each
 
-from drsvm import Problem, certify, radius_max, solve
+from drsvm import Problem, WassersteinKernelSVC, certify, radius_max, solve
 from drsvm.problem import (
     Given,
     KernelRows,
@@ -309,3 +310,13 @@ def test_values_of_all_pairs_are_those_of_the_function():
     X, _, _ = data(0, n=600)  # more than two blocks
     function = Rbf(0.3)
     assert np.abs(KernelRows(X, function).values - function.values(X, X)).max() <= 1e-14
+
+
+def test_a_tolerance_that_cannot_be_reached_ends_the_run():
+    rng = np.random.default_rng(0)
+    y = np.arange(6) % 2
+    X = rng.normal(size=(6, 3)) + y[:, None]
+    model = WassersteinKernelSVC(radius=0.1, tol=0.0, threshold="optimum")
+    with pytest.warns(ConvergenceWarning, match="stalled"):
+        model.fit(X, y)
+    assert 0.0 < model.gap_ < 1e-10
