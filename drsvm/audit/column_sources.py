@@ -13,14 +13,17 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.preprocessing import FunctionTransformer
 
 from drsvm.audit.model_layers import names_given_by, preparations
 from drsvm.problem.memory_rows import dense
 from drsvm.utils.annotations import Classifier, Matrix
 
-# How often shifts of columns are scaled until those of their features are right: linear
-# steps need two trials, and more where rounding is coarse
-TRIALS = 5
+# How often shifts of columns are tried until those of their features are right: linear
+# steps need two or three trials, smooth ones such as logarithms about ten
+TRIALS = 40
+# A feature has changed as wanted but for this share, at which the search ends
+CLOSE = 1e-9
 # The first shift: less than most units, so that hardly any cell is clipped
 FIRST_SHIFT = 1e-6
 
@@ -57,7 +60,8 @@ class Columns:
         if not self.steps:
             return change
         try:
-            shift, errors = self._scaled_to(change)
+            with np.errstate(all="ignore"):
+                shift, errors = self._searched(change)
         except (TypeError, ValueError):
             # The steps do not calculate with shifted cells, such as texts.
             return None
@@ -65,21 +69,45 @@ class Columns:
         is_right = (errors <= rounding).all(axis=1, keepdims=True)
         return self._of_columns(np.where(is_right, shift, np.nan))
 
-    def _scaled_to(self, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return shifts of the cells, scaled until the change of each feature is right.
+    def _searched(self, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the shift of each cell that changes its feature as given.
 
-        What is wrong about the changes follows.
+        What is wrong about the changes follows. The search is for a share of 1 of the
+        change, between a shift that is too short and one that is too long: by secants,
+        which are right at once for linear steps, or else by halves.
         """
-        shift = FIRST_SHIFT * np.sign(change)
-        with np.errstate(all="ignore"):
-            start = self._features_after(np.zeros_like(change))
-            for _ in range(TRIALS):
-                growth = change / (self._features_after(shift) - start)
-                # Infinite growth: the shift was rounded away. NaN: none is needed.
-                growth = np.nan_to_num(growth, nan=1.0, posinf=1e6, neginf=1e6)
-                shift = shift * growth
-            errors = np.abs(self._features_after(shift) - start - change)
-        return shift, errors
+        start = self._features_after(np.zeros_like(change))
+
+        def share_after(shift: np.ndarray) -> np.ndarray:
+            share = (self._features_after(shift) - start) / change
+            return np.where(change == 0.0, 1.0, share)
+
+        last = FIRST_SHIFT * np.sign(change)
+        last_share = share_after(last)
+        # An infinite growth: the shift was rounded away, or the cell is clipped.
+        growth = np.nan_to_num(1.0 / last_share, nan=1.0, posinf=1e6, neginf=1e6)
+        shift = last * growth
+        short = np.zeros_like(change)
+        long = np.sign(shift) * np.inf
+        for _ in range(TRIALS):
+            share = share_after(shift)
+            is_close = np.abs(share - 1.0) <= CLOSE
+            if is_close.all():
+                break
+            # A share that is NaN is that of a cell beyond the domain of a function.
+            is_short = share < 1.0
+            short = np.where(is_short, shift, short)
+            long = np.where(is_short, long, shift)
+            middle = np.where(np.isinf(long), 2.0 * shift, 0.5 * (short + long))
+            slope = (share - last_share) / (shift - last)
+            secant = shift + (1.0 - share) / slope
+            is_inside = (secant - short) * (secant - long) < 0.0
+            last = shift
+            last_share = share
+            following = np.where(is_inside, secant, middle)
+            shift = np.where(is_close, shift, following)
+        # Also of features that should not change
+        return shift, np.abs(self._features_after(shift) - start - change)
 
     def _features_after(self, shift: np.ndarray) -> np.ndarray:
         """Return the features if the column of each is shifted."""
@@ -108,7 +136,7 @@ def columns_behind(
     """Return the earliest table of which each feature comes from one column.
 
     It is X, a table between two steps of the pipeline, or the features themselves,
-    which have the given names.
+    which have the given names. Names of columns of X are those of X only.
     """
     steps = []
     for part in preparations(model):
@@ -126,8 +154,10 @@ def columns_behind(
             break
         sources = before[sources]
         first -= 1
+    own = getattr(X, "columns", None)
     if first == len(steps):
-        return Columns(features, shown_names(names, features.shape[1]), sources, [])
+        names = shown_names(names, features.shape[1])
+        return Columns(features, named_after(steps, names, own), sources, [])
     table = _transformed(X, steps[:first])
     columns = getattr(table, "columns", None)
     names = getattr(steps[first], "feature_names_in_", columns)
@@ -139,7 +169,23 @@ def columns_behind(
     if names is None and first:
         names = names_given_by(steps[first - 1])
     names = shown_names(names, table.shape[1])
+    names = named_after(steps[:first], names, own)
     return Columns(table, names, sources, steps[first:])
+
+
+def named_after(
+    steps: Sequence[Any], names: list[str], columns: Sequence | None
+) -> list[str]:
+    """Return names of what steps have made, other than those of the columns before.
+
+    The units may differ, too: those of "age" and of "age after PolynomialFeatures".
+    """
+    # The features of a `TableReader` are the columns.
+    if not steps or hasattr(steps[-1], "text_columns"):
+        return names
+    taken = set(shown_names(columns, len(names)))
+    after = f" after {type(steps[-1]).__name__}"
+    return [name + after * (name in taken) for name in names]
 
 
 def shown_names(names: Sequence | None, d: int) -> list[str]:
@@ -172,7 +218,10 @@ def _sources(step: Any, n: int) -> np.ndarray | None:
         return sources
     if hasattr(step, "transformers_"):
         return _sources_of_parts(step)
-    if step is None or step == "passthrough":
+    is_function = isinstance(step, FunctionTransformer)
+    # Functions such as numpy.log1p are of one cell each; they may give no names.
+    of_cells = is_function and isinstance(step.func, np.ufunc | None)
+    if step is None or step == "passthrough" or of_cells:
         return np.arange(n)
     # The step names its features after columns that are called by their numbers. The
     # zeros delimit them, so that no name can contain another.

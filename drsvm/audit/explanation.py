@@ -20,7 +20,12 @@ from scipy import sparse
 
 from drsvm.audit.adversary import Adversary
 from drsvm.audit.class_codes import PREDICTED
-from drsvm.audit.column_sources import Columns, columns_behind, shown_names
+from drsvm.audit.column_sources import (
+    Columns,
+    columns_behind,
+    named_after,
+    shown_names,
+)
 from drsvm.audit.decision_values import DecisionValues, decision_values, values_at
 from drsvm.audit.model_layers import final_classifier, index_of
 from drsvm.audit.worst_case import adversary_for, ball_of
@@ -135,7 +140,8 @@ class Explanation:
         shift = self._columns.shift_for(change)
         if shift is not None:
             return self.features, shift
-        return shown_names(self._data.feature_names, change.shape[1]), change
+        names = shown_names(self._data.feature_names, change.shape[1])
+        return named_after(self._columns.steps, names, self.features), change
 
     @property
     def turning_shift(self) -> np.ndarray | None:
@@ -144,9 +150,9 @@ class Explanation:
         It has the shape (n, number of `shift_features`) and ends on the boundary; any
         longer one turns the decision. It is 0 where no shift does, and None for a
         kernel. If each column has one feature, the shift is in the units of the
-        columns, and NaN in rows where none was found to have that effect (with a
-        clipped cell, or a step that is not linear); otherwise it is in the features of
-        the last step.
+        columns, and NaN in rows where none was found to have that effect (a step
+        clips or rounds cells, or mixes columns); otherwise it is in the features of the
+        last step.
         """
         return self._turning[1]
 
@@ -239,8 +245,10 @@ def explain(
     In a pipeline, contributions are by column: those of the features that come from the
     same column are added up (all levels of a text, for instance). This goes back to X,
     or to the last step that makes features of several columns, such as PCA, as far as
-    the names that steps give to their features show it. To explain in the features of
-    the last step, use ``explain(model[-1], model[:-1].transform(X))``.
+    the names that steps give to their features show it. Features in other units than
+    the column of X with the same name are called "age after PolynomialFeatures". To
+    explain in the features of the last step, use
+    ``explain(model[-1], model[:-1].transform(X))``.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems import NORMS, classifiers, generator, plain_svc, problems
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
@@ -20,11 +21,14 @@ from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
     OneHotEncoder,
     PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
     RobustScaler,
     StandardScaler,
 )
@@ -40,6 +44,7 @@ from drsvm import (
     solve,
     worst_case_risk,
 )
+from drsvm.utils import number
 
 
 def random_model(rng, n_classes, d, norm):
@@ -289,9 +294,99 @@ def test_steps_that_mix_columns_end_the_way_back(steps):
         model[-2:].predict(mixed + 1.001 * found.turning_shift), found.turns_to
     )
     last = make_pipeline(*steps, LinearSVC()).fit(X, y)
+    # Those that have the names of columns are in other units.
     assert explain(last, X).features == [
-        f"{name}" for name in last[:-1].get_feature_names_out()
+        f"{name} after PolynomialFeatures" if name in X else name
+        for name in last[:-1].get_feature_names_out()
     ]
+
+
+CURVED = [
+    FunctionTransformer(np.log1p),
+    make_pipeline(FunctionTransformer(np.sqrt), FunctionTransformer()),
+    make_pipeline(StandardScaler(), FunctionTransformer(np.arctan)),
+    make_pipeline(StandardScaler(), PowerTransformer()),
+    QuantileTransformer(n_quantiles=20),
+]
+
+
+@pytest.mark.parametrize("as_frame", [True, False])
+@pytest.mark.parametrize("step", CURVED, ids=lambda step: type(step).__name__)
+def test_shifts_behind_functions_of_one_column_are_in_its_units(step, as_frame):
+    X, y = training()
+    X = np.exp(X / [1.0, 300.0, 1e-4] - [0.0, 10.0, 0.0]) * [1.0, 1000.0, 1e-3]
+    names = list(X.columns)
+    if not as_frame:
+        names = ["feature 0", "feature 1", "feature 2"]
+        X = X.to_numpy()
+    model = make_pipeline(step, StandardScaler(), WassersteinSVC()).fit(X, y)
+    found = explain(model, X)
+    assert found.features == found.shift_features == names
+    free = np.isfinite(found.turning_shift).all(axis=1)
+    assert free.mean() > 0.3
+    rows, shift = X[free], found.turning_shift[free]
+    assert model.predict(rows + 0.999 * shift).tolist() == model.predict(rows).tolist()
+    assert (model.predict(rows + 1.001 * shift) == found.turns_to[free]).all()
+    cell = np.asarray(X)[0, 0]
+    assert f"{names[0]} = {number(cell)} (" in found.reasons()[0]
+
+
+class Logarithms(TransformerMixin, BaseEstimator):
+    """A transformer that gives its features no names."""
+
+    def fit(self, X, y=None):
+        self.is_fitted_ = True
+        return self
+
+    def transform(self, X):
+        return np.log1p(X)
+
+
+ROUNDED = KBinsDiscretizer(3, encode="ordinal", strategy="uniform")
+UNNAMED = [
+    [Logarithms()],
+    [Logarithms(), StandardScaler()],
+    [StandardScaler(), FunctionTransformer(lambda X: X @ np.ones((3, 3)))],
+    [FunctionTransformer(np.log1p), PolynomialFeatures()],
+    [PolynomialFeatures(), StandardScaler()],
+    [
+        StandardScaler().set_output(transform="pandas"),
+        PolynomialFeatures().set_output(transform="pandas"),
+    ],
+    [make_column_transformer((StandardScaler(), ["age"]), remainder=ROUNDED)],
+    [
+        make_column_transformer(
+            (OneHotEncoder(handle_unknown="ignore"), ["rate"]),
+            remainder=StandardScaler(),
+            verbose_feature_names_out=False,
+        )
+    ],
+]
+
+
+@pytest.mark.parametrize("steps", UNNAMED, ids=lambda steps: type(steps[0]).__name__)
+@pytest.mark.parametrize("as_frame", [True, False])
+def test_shifts_are_in_the_units_of_the_columns_that_they_name(steps, as_frame):
+    X, y = training()
+    X = abs(X)
+    X["rate"] = (X["rate"] * 1e4).round()
+    if not as_frame:
+        if hasattr(steps[0], "transformers"):
+            pytest.skip("its columns have names")
+        X = X.to_numpy()
+    model = make_pipeline(*steps, WassersteinSVC()).fit(X, y)
+    found = explain(model, X)
+    names = [f"feature {place}" for place in range(3)]
+    if as_frame:
+        names = list(X.columns)
+    if found.shift_features != names:
+        assert not set(found.shift_features) & set(names)
+        return
+    assert found.features == names
+    free = np.isfinite(found.turning_shift).all(axis=1)
+    if free.any():
+        moved = X[free] + 1.001 * found.turning_shift[free]
+        assert (model.predict(moved) == found.turns_to[free]).all()
 
 
 def test_rows_that_no_shift_of_the_columns_turns_have_nan():
@@ -305,6 +400,10 @@ def test_rows_that_no_shift_of_the_columns_turns_have_nan():
     assert (moved != model.predict(X[free])).all()
     model = make_pipeline(Normalizer(), LinearSVC()).fit(X, y)
     assert np.isnan(explain(model, X).turning_shift).all()
+    # A single column is to be shifted, but that changes the others, too.
+    X = X / [1.0, 300.0, 1e-4] - [0.0, 17.0, 0.0]
+    model.fit(X, y)
+    assert np.isnan(explain(model, X, norm=1).turning_shift).all()
     one = explain(model, X[:1])
     assert one.contributions.shape == (1, 3) and len(one.reasons()) == 1
 
