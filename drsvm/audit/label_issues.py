@@ -34,7 +34,12 @@ from drsvm.estimators.fold_decisions import (
     quietly,
 )
 from drsvm.estimators.linear import WassersteinSVC
-from drsvm.problem.validation import as_rows, check_entries, check_that_labels_are_given
+from drsvm.problem.validation import (
+    as_rows,
+    check_entries,
+    check_indices,
+    check_that_labels_are_given,
+)
 from drsvm.utils.annotations import Labels, Matrix, Values
 from drsvm.utils.arguments import about, check_single
 from drsvm.utils.clock import Stopwatch
@@ -159,6 +164,7 @@ def find_label_issues(
     index, library = _data_frame_of(X, y)
     check_that_labels_are_given(y)
     check_single(standardise=standardise, random_state=random_state)
+    check_indices(X)
     with about("X", "y"):
         X, y = indexable(X, column_or_1d(y))
     if estimator is None:

@@ -28,13 +28,22 @@ def check_labels(dataset: Dataset) -> np.ndarray:
             "or add rows of another class.",
             dataset.path,
         )
+    some = ", ".join(map(str, classes[:4].tolist()))
+    if len(classes) > 4:
+        some += ", ..."
     # Of few rows, all may have labels of their own by chance.
-    if labels.dtype.kind == "f" or (n > 20 and len(classes) > n / 2):
-        some = ", ".join(map(str, classes[:4].tolist()))
+    if n > 20 and len(classes) > n / 2:
         raise DataFileError(
-            f"{column} has {len(classes)} different values in {n} rows ({some}, ...), "
-            "too many for class labels: choose a column with a few different values "
-            "with --label, or turn its numbers into classes.",
+            f"{column} has {len(classes)} different values in {n} rows ({some}), too "
+            "many for class labels: choose a column with a few different values with "
+            "--label, or turn its numbers into classes.",
+            dataset.path,
+        )
+    if labels.dtype.kind == "f":
+        raise DataFileError(
+            f"{column} has numbers that are not whole ({some}), and labels are whole "
+            "numbers or texts: choose another column with --label, or turn its numbers "
+            "into classes such as low and high.",
             dataset.path,
         )
     return labels

@@ -144,9 +144,16 @@ def splits(
                 counted = train[counts[train] > 0]
             missing = np.setdiff1d(y, y[counted])
         if len(missing):
+            remedy = "use fewer folds, a stratified splitter, or leave the class out"
+            of_class = y == missing[0]
+            if counts is not None:
+                of_class &= counts > 0
+            if of_class.sum() == 1:
+                # No folds can both train on this row and test it.
+                remedy = "it has only one row: add others, or leave the class out"
             raise ValueError(
                 f"Fold {number} has no row of class {missing.tolist()[0]!r} to train "
-                "on: use fewer folds, a stratified splitter, or leave the class out."
+                f"on: {remedy}."
             )
     return folds
 

@@ -279,7 +279,10 @@ def with_copies_joined(data: FitData) -> FitData:
     # 1. Rows that may be equal: those with the same random projection, in single
     # precision, because projections of equal rows may differ in the last digit
     directions = np.random.default_rng(0).normal(size=data.X.shape[1])
-    keys = MemoryRows(data.X).dot(directions).astype(np.float32)
+    keys = MemoryRows(data.X).dot(directions)
+    # Those that overflow count as equal, until their contents are compared.
+    with np.errstate(over="ignore"):
+        keys = keys.astype(np.float32)
     _, member, counts = np.unique(keys, return_inverse=True, return_counts=True)
     some = np.flatnonzero((counts[member] > 1) & (given > 0.0))
     if not len(some):

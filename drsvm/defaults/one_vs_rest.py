@@ -17,6 +17,7 @@ from drsvm.problem.sampling import in_content_order
 from drsvm.problem.validation import CheckedRows
 from drsvm.solvers.interior_point.small import is_small
 from drsvm.utils.annotations import Labels, Matrix
+from drsvm.utils.arguments import about
 
 # Rows per feature from which the optimum of a small problem is found to many digits,
 # whatever the order of the rows
@@ -84,7 +85,15 @@ def factors_of_classes(
         The factors.
     """
     if not isinstance(class_weight, str):
-        return compute_class_weight(class_weight, classes=classes, y=y)
+        with about("class_weight"):
+            factors = compute_class_weight(class_weight, classes=classes, y=y)
+        for label, factor in zip(classes.tolist(), factors.tolist(), strict=True):
+            if not 0.0 <= factor < math.inf:
+                raise ValueError(
+                    f"class_weight has {factor:g} for class {label!r}: weights of "
+                    "classes must be finite and at least 0."
+                )
+        return factors
     if class_weight not in ("auto", "balanced"):
         raise ValueError(
             "class_weight must be 'auto', 'balanced', a dict or None, got "

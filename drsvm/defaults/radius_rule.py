@@ -391,19 +391,15 @@ class Spread(NamedTuple):
             few = draw_sample(problem, MAX_SAMPLE)
         few = to_host(few, math.inf)
         n_few = n_rows * few.n_rows / problem.n_rows
-        square, sum_of_squares = _spectrum(few, few.rows, n_few)
+        square, directions = _spectrum(few, few.rows, n_few)
         if not square > 0.0:
             return cls(0.0, 1.0)
         # The ridge is in units of the columns, but directions are counted in units of
         # their costs: shifts of expensive features are small.
-        total = square
         if few.feature_cost is not None:
             costs = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
             scaled = few.on_rows(scaled_columns(few.X, costs)).rows
-            total, sum_of_squares = _spectrum(few, scaled, n_few)
-        directions = math.inf
-        if sum_of_squares > 0.0:
-            directions = total**2 / sum_of_squares
+            directions = _spectrum(few, scaled, n_few)[1]
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
         ridge = GENERAL_RIDGE * factor**2 / (1.0 + (directions / MANY_DIRECTIONS) ** 2)
         return cls(square, factor, ridge, MIN_RIDGE / n_rows)
@@ -414,12 +410,13 @@ class Spread(NamedTuple):
 
 
 def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
-    """Return Σ λ and Σ λ² for the eigenvalues λ of the covariance.
+    """Return Σ λ and (Σ λ)² / Σ λ² for the eigenvalues λ of the covariance.
 
-    They are its trace and the sum of its squared entries, from products of the columns
-    or of the rows, whichever are fewer. The second is an estimate for the population:
-    among n rows, each is in part a direction that the others do not have, which adds
-    the mean of ‖x_i − x̄‖⁴ / n. `n_rows` is that n, with rows that count several times.
+    The sums are its trace and that of its squared entries, from products of the columns
+    or of the rows, whichever are fewer. The second sum is an estimate for the
+    population: among n rows, each is in part a direction that the others do not have,
+    which adds the mean of ‖x_i − x̄‖⁴ / n. `n_rows` is that n, with rows that count
+    several times.
     """
     weights = problem.sample_weight
     n, d = rows.shape
@@ -428,7 +425,8 @@ def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
         mean = weights @ rows.X
         squares = squared_norms(rows.X) - 2.0 * (rows.X @ mean) + float(mean @ mean)
         total = float(covariance.trace())
-        sum_of_squares = float(np.square(covariance).sum())
+        scale = _power_of_two(total)
+        sum_of_squares = float(np.square(covariance / scale).sum())
     else:
         # The products x_i·x_j of the rows, and then of their distances from the mean
         products = rows.products_of_rows()
@@ -441,8 +439,20 @@ def _spectrum(problem: Problem, rows, n_rows: float) -> tuple[float, float]:
         )
         squares = products.diagonal()
         total = float(weights @ squares)
-        sum_of_squares = float(weights @ np.square(products) @ weights)
-    return total, sum_of_squares - float(weights @ np.square(squares)) / n_rows
+        scale = _power_of_two(total)
+        sum_of_squares = float(weights @ np.square(products / scale) @ weights)
+    sum_of_squares -= float(weights @ np.square(squares / scale)) / n_rows
+    if not sum_of_squares > 0.0:
+        return total, math.inf
+    return total, (total / scale) ** 2 / sum_of_squares
+
+
+def _power_of_two(size: float) -> float:
+    """Return a power of two near a number ≥ 0: dividing by it changes no digit.
+
+    After that, squares can neither overflow nor vanish.
+    """
+    return math.ldexp(1.0, math.frexp(size)[1] - 1)
 
 
 def chance_gradient(problem: Problem, active: GradientVariances) -> float:

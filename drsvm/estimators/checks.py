@@ -23,7 +23,9 @@ from drsvm.problem.backends import is_remote
 from drsvm.problem.validation import (
     as_rows,
     check_entries,
+    check_indices,
     check_that_labels_are_given,
+    distinct_labels,
 )
 from drsvm.utils.annotations import Labels, Matrix, Values
 from drsvm.utils.arguments import about
@@ -110,13 +112,16 @@ def checked_rows(
     try:
         columns = nullcontext() if is_numeric_array else naming_columns(X)
         with about("X", "y"), columns:
+            check_indices(X)
             X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
         if not _are_few_whole_numbers(y):
             with about("y"):
                 check_classification_targets(y)
     except (TypeError, ValueError):
-        # An error about labels that are missing says where they are.
+        # An error about labels that are missing says where they are, and one about
+        # labels of several types which these are.
         check_that_labels_are_given(y)
+        distinct_labels(np.asarray(y))
         raise
     return as_rows(X), y
 
@@ -190,7 +195,9 @@ def naming_large_entries(data: FitData) -> Iterator[None]:
     A check before the block would be one more pass over the rows.
     """
     try:
-        yield
+        # Numpy warns of entries that overflow, but does not say which.
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
     except ValueError:
         if not isinstance(data, RemoteFitData):
             check_entries(data.X)

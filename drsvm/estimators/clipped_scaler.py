@@ -14,7 +14,7 @@ from sklearn.utils import validation
 from drsvm.defaults.outliers import NORMAL_RANGE, TAIL, quantiles
 from drsvm.estimators.placement import check_remote_features
 from drsvm.problem.backends import backend_of
-from drsvm.problem.validation import check_entries, check_number
+from drsvm.problem.validation import check_entries, check_indices, check_number
 from drsvm.utils.annotations import Labels, Matrix, Values
 
 # Of rows on a cluster or a GPU, about this many are fetched to fit the scaler
@@ -240,6 +240,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _checked(self, X, reset: bool) -> Matrix:
         """Return rows as floats, by scikit-learn's checks; cells may be missing."""
+        check_indices(X)
         rows = validation.validate_data(
             self,
             X,

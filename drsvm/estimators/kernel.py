@@ -39,7 +39,7 @@ from drsvm.problem.feature_space import rows_of_functions
 from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import KernelFunction
 from drsvm.problem.result import Result, Results, Status
-from drsvm.problem.validation import check_rows
+from drsvm.problem.validation import check_indices, check_rows
 from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.landmark_solver import Landmarks
 from drsvm.utils.annotations import Matrix, Vector
@@ -377,6 +377,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
             backend = check_remote_features(self, X)
             return backend.by_block(X, self._decisions(), shape)
         with about("X"):
+            check_indices(X)
             rows = validate_data(self, fetched_from_gpu(X), reset=False, **ROWS)
         if backend is None:
             return self._decisions()(rows)

@@ -45,7 +45,7 @@ from drsvm.estimators.solving import solve_problems
 from drsvm.problem.backends import is_remote, to_numpy
 from drsvm.problem.memory_rows import MemoryRows, dense, must_stay
 from drsvm.problem.norms import norm_for
-from drsvm.problem.validation import as_rows
+from drsvm.problem.validation import as_rows, check_indices
 from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import is_auto
 from drsvm.utils.annotations import Labels, Matrix, NormName, Values, Vector
@@ -317,6 +317,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         check_is_fitted(self)
         if not (is_on_disk or is_elsewhere):
             with about("X"):
+                check_indices(X)
                 return super().decision_function(X)
         coef = dense(self.coef_)  # after `sparsify`
         if is_remote(X):

@@ -266,6 +266,8 @@ class MemoryRows(HostRows):
         over_parts(total, add_sums)
         return total
 
+    # An error names the entries that are too large.
+    @np.errstate(over="ignore")
     def sum_of_squares(self, c):
         if self.is_sparse:
             by_entry = np.repeat(c, np.diff(self.X.indptr))

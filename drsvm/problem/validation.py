@@ -3,6 +3,7 @@
 import math
 import numbers
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -255,6 +256,7 @@ def _sparse_rows(X: Matrix) -> Matrix:
         raise ValueError(
             f"X must have two dimensions (rows, features), got shape {X.shape}."
         )
+    check_indices(X)
     X = X.tocsr()
     index_type = np.int64
     if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max:
@@ -268,6 +270,27 @@ def _sparse_rows(X: Matrix) -> Matrix:
         rows = rows.copy()
         rows.sum_duplicates()
     return rows.astype(dtype, copy=False)
+
+
+def check_indices(X: Matrix) -> None:
+    """Raise an error if a sparse matrix has an index outside of its shape.
+
+    Compiled code, also that of scipy, would read and write beyond its arrays.
+    """
+    if not sparse.issparse(X):
+        return
+    try:
+        if X.format == "coo":
+            sparse.coo_array((X.data, (X.row, X.col)), shape=X.shape)
+        elif hasattr(X, "check_format"):
+            # A copy that shares the arrays, since the check may replace them.
+            copy(X).check_format()
+    except ValueError as error:
+        raise ValueError(
+            f"X is no {X.format.upper()} matrix of shape {X.shape}: {error}. Build it "
+            "again from the rows, columns and values of its entries, or with a larger "
+            "shape."
+        ) from None
 
 
 def _float_type(dtype: np.dtype) -> np.dtype:
@@ -390,9 +413,11 @@ def distinct_labels(labels: np.ndarray, **options):
     try:
         return np.unique(labels, **options)
     except TypeError:
+        types = sorted({type(label).__name__ for label in labels.ravel().tolist()})
         raise TypeError(
-            "y mixes labels that cannot be compared with each other: use two strings "
-            "or two numbers."
+            f"y mixes labels that cannot be compared with each other ({_shown(types)})"
+            ": use only numbers or only texts, for instance "
+            "[str(label) for label in y]."
         ) from None
 
 

@@ -24,6 +24,10 @@ BAD_FILES = {
         b"a,price\n" + b"".join(b"%d,%d.5\n" % (k * k, k) for k in range(30)),
         "too many for class labels",
     ),
+    "fractions.csv": (
+        b"a,b\n" + b"".join(b"%d,%d\n%d,1.5\n" % (k, 0, -k) for k in range(30)),
+        "column 'b' has numbers that are not whole (0.0, 1.5)",
+    ),
 }
 
 

@@ -1,6 +1,7 @@
 """WassersteinSVC: scikit-learn's own checks, and what a user expects beyond them."""
 
 import inspect
+import math
 import re
 import warnings
 from importlib.util import find_spec
@@ -671,3 +672,35 @@ def test_columns_of_the_same_name_are_named_with_a_remedy():
         ):
             call(X, y)
     assert WassersteinSVC(0.1).fit(X.to_numpy(), y).coef_.shape == (1, 4)
+
+
+@pytest.mark.parametrize(
+    "kind", [WassersteinSVC, WassersteinKernelSVC, WassersteinSVCCV]
+)
+def test_errors_about_classes_name_what_was_given(kind):
+    X = np.arange(12.0)[:, None]
+    y = np.arange(12) % 2
+    for factor, shown in ((-2, "-2"), (math.nan, "nan"), (math.inf, "inf")):
+        with pytest.raises(ValueError, match=f"class_weight has {shown} for class 1"):
+            kind(class_weight={0: 1, 1: factor}).fit(X, y)
+    with pytest.raises(ValueError, match=r"class_weight: .*'a'"):
+        kind(class_weight={0: 1, 1: "a"}).fit(X, y)
+    with pytest.raises(TypeError, match=r"y mixes labels .* \(int, str\): use only"):
+        kind().fit(X, np.array([1, "a"], dtype=object)[y])
+
+
+@pytest.mark.filterwarnings(*CONSTANT, "ignore:Far-off rows", "error::RuntimeWarning")
+@pytest.mark.parametrize(
+    "kind", [WassersteinSVC, WassersteinKernelSVC, WassersteinSVCCV]
+)
+def test_numpy_does_not_warn_of_large_columns(kind):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = (X[:, 0] > 0).astype(int)
+    settings = {"radii": [0.1]} if kind is WassersteinSVCCV else {}
+    for wide in (False, True):
+        rows = np.repeat(X, 25, axis=1) if wide else X.copy()
+        rows[:, 1] *= 1e99
+        kind(**settings).fit(rows, y)
+    rows[0, 1] = 1e155
+    with pytest.raises(ValueError, match="too large"):
+        kind(**settings).fit(rows, y)

@@ -501,6 +501,12 @@ def test_small_classes_get_fewer_folds_and_one_that_is_missing_is_named(three_cl
         ValueError, match="Fold 0 has no row of class 'setosa' to train on"
     ):
         WassersteinSVCCV(cv=KFold(3)).fit(*three_classes)
+    # Neither fewer folds nor stratified ones help here.
+    with (
+        pytest.warns(UserWarning, match="only 1 members"),
+        pytest.raises(ValueError, match="'setosa' to train on: it has only one row"),
+    ):
+        WassersteinSVCCV().fit(X[49:], y[49:])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,15 @@ from problems import FIVE_ROWS as X
 from problems import NORMS, Plain, classifiers, problems
 from scipy import sparse
 
-from drsvm import Problem, solve
+from drsvm import (
+    ClippedScaler,
+    Problem,
+    WassersteinKernelSVC,
+    WassersteinSVC,
+    find_label_issues,
+    solve,
+    worst_case_risk,
+)
 from drsvm.problem import typical_row_norm
 from drsvm.utils import row_blocks
 
@@ -57,12 +65,41 @@ def test_the_larger_of_any_two_labels_is_positive(labels, negative, positive):
         ([[1, 0], [0, 1], [1, 1]], ValueError, "X has 3 rows, y has shape"),
         ([1.0, math.nan, 0.0], ValueError, "y has nan among its labels: drop"),
         ([1j, 0, 1], TypeError, "complex"),
-        (np.array(["a", 1, "a"], dtype=object), TypeError, "cannot be compared"),
+        (
+            np.array(["a", 1, "a"], dtype=object),
+            TypeError,
+            r"with each other \(int, str\): use",
+        ),
     ],
 )
 def test_bad_labels_are_rejected(labels, error, message):
     with pytest.raises(error, match=message):
         Problem(X[:3], labels)
+
+
+# Sparse matrices
+
+
+@pytest.mark.parametrize("index", [-1, max(X.shape), 2**31 - 1])
+@pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_indices_out_of_range_are_rejected(form, kind, index):
+    rows = getattr(sparse, f"{form}_{kind}")(X)
+    indices = rows.col if form == "coo" else rows.indices
+    indices[0] = index
+    before = indices.copy()
+    for function in (
+        lambda: Problem(rows, Y),
+        lambda: WassersteinSVC().fit(rows, Y),
+        lambda: WassersteinSVC(radius=0.1).fit(X, Y).predict(rows),
+        lambda: WassersteinKernelSVC(radius=0.1).fit(X, Y).predict(rows),
+        lambda: ClippedScaler().fit(rows),
+        lambda: find_label_issues(rows, Y),
+        lambda: worst_case_risk((W, 0.0), rows, Y, radius=0.1),
+    ):
+        with pytest.raises(ValueError, match=f"X is no {form.upper()} matrix of shape"):
+            function()
+    np.testing.assert_array_equal(indices, before)
 
 
 # Sample weights
