@@ -297,6 +297,7 @@ class FitMixin(CommonMixin, ABC):
                 data.classes,
                 self.verbose,
                 self._finished_statuses(),
+                time,
             )
         return self
 
@@ -327,6 +328,8 @@ class FitMixin(CommonMixin, ABC):
         if not solved_balanced.results[0].status.reached:
             return balanced, solved_balanced
         for step in range(1, STEPS):
+            if time.over:
+                break
             closer = data.closer_to_balance(step / STEPS)
             solved_closer = self._solve(closer, callbacks, time)
             # What was interrupted does not count as constant either, and ends this.

@@ -17,6 +17,7 @@ from drsvm.problem.row_sums import (
 from drsvm.problem.rows import RowsLost
 from drsvm.problem.sampling import draw_sample
 from drsvm.solvers.path.radius_max import radius_max
+from drsvm.utils.clock import TimeLimit
 from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.user_warnings import warn_user
 
@@ -28,8 +29,8 @@ FINISHED: Statuses = (
     Status.STOPPED,
     Status.INTERRUPTED,
 )
-# For `radius_max` in a warning: the time limit, and the number of rows that are drawn
-# for a kernel, which needs all pairs of them
+# For `radius_max` in a warning: a time limit of its own, and the number of rows that
+# are drawn for a kernel, which needs all pairs of them
 ADVICE_SECONDS = 5.0
 ADVICE_ROWS = 1000
 # The number of classes that a warning names, to stay short
@@ -51,6 +52,7 @@ def report_outcome(
     classes: np.ndarray,
     verbose: int,
     finished: Statuses,
+    time: TimeLimit,
 ) -> None:
     """Say what the runs have reached.
 
@@ -68,6 +70,8 @@ def report_outcome(
         Whether lines are printed.
     finished : tuple of Status
         Statuses of runs that need no warning.
+    time : TimeLimit
+        The time of the fit, within which advice is looked for.
     """
     results = solved.results
     if verbose:
@@ -88,7 +92,7 @@ def report_outcome(
     unfinished = [result for result in results if result.status not in finished]
     if unfinished:
         warn_of_large_gaps(unfinished, len(results))
-    warn_of_constant_ones(solved, goal, threshold, classes)
+    warn_of_constant_ones(solved, goal, threshold, classes, time)
 
 
 def warn_of_overconfidence() -> None:
@@ -101,7 +105,11 @@ def warn_of_overconfidence() -> None:
 
 
 def warn_of_constant_ones(
-    solved: Solved, goal: Goal, threshold: float, classes: np.ndarray
+    solved: Solved,
+    goal: Goal,
+    threshold: float,
+    classes: np.ndarray,
+    time: TimeLimit,
 ) -> None:
     """Warn of classifiers that decide alike for all training rows.
 
@@ -123,7 +131,7 @@ def warn_of_constant_ones(
             by_costs = not values_are_equal and not isinstance(goal, str)
     if not constant:
         return
-    advice = BY_COSTS if by_costs else _advice(problems[constant[0]])
+    advice = BY_COSTS if by_costs else _advice(problems[constant[0]], time)
     which = ""
     if len(problems) > 1:
         which = ", ".join(name_of(index, classes) for index in constant[:MAX_NAMED])
@@ -134,29 +142,39 @@ def warn_of_constant_ones(
     warn_user(Message(text, which, advice))
 
 
-def _advice(problem: Problem) -> str:
+def _advice(problem: Problem, time: TimeLimit) -> str:
     """Return what helps against a constant classifier, with the largest radius."""
     if np.max(problem.flip_cost) == 0:
         return (
             "flip_cost=0 lets the adversary flip every label for free. Use a larger "
             "one, or the default, inf."
         )
+    rare = Message(
+        "{} if one class is rare, or {}, which tries it and several radii.",
+        BALANCED,
+        SEARCH,
+    )
     # A radius from which on all weights are 0 is of no use: the advice names it.
-    few = problem
-    if problem.rows.is_kernel and problem.n_rows > 2 * ADVICE_ROWS:
-        few = draw_sample(problem, ADVICE_ROWS)
-    largest = radius_max(at_centre(few).problem, max_time=ADVICE_SECONDS)
+    limit = TimeLimit(ADVICE_SECONDS, within=time)
+    largest = 0.0
+    if not limit.over:
+        few = problem
+        if problem.rows.is_kernel and problem.n_rows > 2 * ADVICE_ROWS:
+            few = draw_sample(problem, ADVICE_ROWS)
+        largest = radius_max(at_centre(few).problem, max_time=limit)
+    # Without time for it, it is the lower bound that has been reached.
+    if limit.over and problem.radius >= largest:
+        text = (
+            "radius={:.3g} may be too large for these data, or one class too rare; "
+            "there was no time to find out. Use a smaller radius, {}, or {}"
+        )
+        return Message(text, problem.radius, Parameter("radius", "auto"), rare)
     if largest <= NEGLIGIBLE * typical_row_norm(problem):
         text = (
             "no radius gives a better one, because the features hardly differ between "
             "the classes. Use other features, or {} if one class is rare."
         )
         return Message(text, BALANCED)
-    rare = Message(
-        "{} if one class is rare, or {}, which tries it and several radii.",
-        BALANCED,
-        SEARCH,
-    )
     if problem.radius >= largest:
         text = (
             "radius={:.3g} is too large for these data. The largest useful "

@@ -506,6 +506,8 @@ class WassersteinSVCCV(
         is_constant = self._fit_chosen(rows, time)
         if is_constant:
             for index in self._smaller_radii():
+                if time.over:
+                    break
                 self._store_choice(index)
                 is_constant = self._fit_chosen(rows, time)
                 if not is_constant:

@@ -417,7 +417,11 @@ class FunctionRows(Rows):
             values = values[rows][:, rows]
         centre = self.centre
         if centre is not None:
-            centre = centre[rows] / centre[rows].sum()
+            centre = centre[rows]
+            # The centre is the mean of some rows only, of which none may be taken.
+            if not bool(centre.any()):
+                centre = centre + 1.0
+            centre = centre / centre.sum()
         return type(self)(self.points[rows], self.function, centre, values)
 
     def relabelled(self, positive, sample_weight, flip_cost, n_given, kept):

@@ -92,7 +92,8 @@ def solve_many(
         result = solve(
             problem,
             solver,
-            max_time=time,
+            # Once the time is up, the problems that are left take no steps.
+            max_time=time.share(1.0),
             n_threads=1 if few_rows else n_threads,
             **options,
         )
@@ -164,6 +165,8 @@ def rough_classifiers(
         run = SmallState(problem, limits, points[index])
         if run.run_to_the_end():
             return run.classifier
+        if max_time.over:
+            return None
         # The compiled steps have failed: `solve` has other ways.
         return _classifier(solve(problem, tol=tol, max_time=max_time, n_threads=1))
 

@@ -320,3 +320,15 @@ def test_a_tolerance_that_cannot_be_reached_ends_the_run():
     with pytest.warns(ConvergenceWarning, match="stalled"):
         model.fit(X, y)
     assert 0.0 < model.gap_ < 1e-10
+
+
+def test_rows_of_which_none_are_in_the_centre_have_one_of_their_own():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    y = np.where(X[:, 0] > 0.0, 1, -1)
+    problem = in_feature_space(X, Rbf(0.3), y, radius=0.05, fit_intercept=True)
+    centred = problem.rows.centred(problem.sample_weight, np.arange(5))
+    some = problem.with_rows(centred).subset(np.arange(10, 30))
+    norms = some.rows.norms(2)
+    assert np.isfinite(norms).all() and (norms > 0.0).all()
+    # The mean of the rows is 0.
+    assert some.rows.coordinates(some.rows.weighted_sum(np.ones(20))) < 1e-6
