@@ -17,6 +17,7 @@ from drsvm.audit.shift import WITHOUT_PANDAS, Shift, measure_shift
 from drsvm.problem.backends import is_remote
 from drsvm.problem.validation import check_label_vector, check_that_labels_are_given
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
+from drsvm.utils.arguments import about
 from drsvm.utils.lazy import optional
 from drsvm.utils.messages import right_aligned
 
@@ -156,13 +157,15 @@ def radius_from_batches(
     >>> print(shifts)
     BatchShifts: 2 movements, the largest ...
     """
-    if not hasattr(X, "shape"):
-        X = np.asarray(X)
-    y = check_label_vector(y, X.shape[0])
+    with about("X"):
+        if not hasattr(X, "shape"):
+            X = np.asarray(X)
+        n = X.shape[0]
+    y = check_label_vector(y, n)
     batches = np.ravel(batches)
-    if len(batches) != X.shape[0]:
+    if len(batches) != n:
         raise ValueError(
-            f"batches has {len(batches)} entries, but X has {X.shape[0]} rows: give "
+            f"batches has {len(batches)} entries, but X has {n} rows: give "
             "one for every row."
         )
     check_that_labels_are_given(batches, "batches", "a batch")
@@ -179,13 +182,15 @@ def radius_from_batches(
     in_order = sorted(range(len(y)), key=lambda row: (contents[row], codes[row]))
     order = np.array(in_order)
     parts = [order[places[order] == place] for place in range(len(names))]
-    random = check_random_state(random_state)
+    with about("random_state"):
+        random = check_random_state(random_state)
     shifts = []
     for here, there in pairwise(parts):
         train, audit = train_test_split(
             here, test_size=0.5, stratify=y[here], random_state=random
         )
-        model = clone(estimator).fit(_safe_indexing(X, train), y[train])
+        with about("estimator", "X", "y"):
+            model = clone(estimator).fit(_safe_indexing(X, train), y[train])
         shift = measure_shift(
             model,
             _safe_indexing(X, audit),

@@ -18,13 +18,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.audit.label_scores import LabelIssues, issues_from
 from drsvm.defaults.binary_problems import NEGLIGIBLE
 from drsvm.defaults.folds import N_FOLDS, Folds, splits_for_all
 from drsvm.defaults.one_vs_rest import is_constant
-from drsvm.estimators.checks import ROWS
+from drsvm.estimators.checks import ROWS, checked_weights
 from drsvm.estimators.clipped_scaler import ClippedScaler
 from drsvm.estimators.column_errors import naming_columns
 from drsvm.estimators.fold_decisions import (
@@ -177,10 +176,7 @@ def find_label_issues(
     classes, given = np.unique(y, return_inverse=True)
     _check_classes(classes, given)
     if sample_weight is not None:
-        with about("sample_weight"):
-            sample_weight = _check_sample_weight(
-                sample_weight, y[:, None], dtype=np.float64, ensure_non_negative=True
-            )
+        sample_weight = checked_weights(sample_weight, y[:, None])
     # One or two classifiers judge every row in folds.
     judges = _judges(X, estimator, second_opinion, standardise)
     folds = splits_for_all(X, y, cv, random_state)

@@ -14,6 +14,7 @@ from drsvm.audit.confidence import band, check_confidence
 from drsvm.audit.movement import Pooled, by_chance, expected_errors
 from drsvm.problem.risk import knapsack
 from drsvm.utils.annotations import Classifier, Labels, Matrix, NormName, Values
+from drsvm.utils.arguments import about
 from drsvm.utils.lazy import optional
 
 # Number of columns that are printed
@@ -233,7 +234,8 @@ def measure_shift(
     given = {"norm": norm, "feature_cost": feature_cost}
     check_confidence(confidence)
     before = audit_sample(model, X, y, given, classes, with_error_costs=True)
-    after = audit_sample(model, X_new, y_new, given, before.classes)
+    with about("X_new", "y_new"):
+        after = audit_sample(model, X_new, y_new, given, before.classes)
     return shift_between(before, after, confidence, random_state)
 
 
@@ -247,7 +249,8 @@ def shift_between(
     if hasattr(random_state, "randint"):
         # A RandomState: numpy's generators take a seed.
         random_state = random_state.randint(2**31)
-    random = np.random.default_rng(random_state)
+    with about("random_state"):
+        random = np.random.default_rng(random_state)
     seen = {"before": before, "after": after}
     # Random splits are the same whatever the order of the rows.
     before = before.in_order()

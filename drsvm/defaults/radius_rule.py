@@ -49,6 +49,8 @@ from drsvm.utils.progress import part
 
 # Share of a sum of squares: a variance that is smaller is a rounding error
 ROUNDING = 1e-12
+# Dividing by smaller counts is not safe.
+SMALLEST_COUNT = 1e-100
 # Rows that are needed to choose anything by them: fewer prove little
 MIN_SAMPLE = 60
 # Rows that describe how all of them vary: more cost much
@@ -140,8 +142,10 @@ def auto_radius(
     check_problem(problem, "auto_radius")
     if counts is not None and not problem.rows.is_sharded:
         counts = check_unscaled_weights(counts, problem.n_given, "counts")
-        if not problem.multipliers_from(counts).all():
-            raise ValueError("counts must be above 0 where sample_weight is.")
+        if problem.multipliers_from(counts).min() < SMALLEST_COUNT:
+            raise ValueError(
+                f"counts must be at least {SMALLEST_COUNT:g} for rows with a weight."
+            )
     found = automatic(problem, counts=counts, max_time=max_time, n_threads=n_threads)
     return found.radius
 

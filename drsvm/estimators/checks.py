@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_sample_weight,
+    assert_all_finite,
     validate_data,
 )
 
@@ -142,9 +143,12 @@ def checked_weights(sample_weight: Values, X: Matrix) -> np.ndarray | None:
     if sample_weight is None:
         return None
     with about("sample_weight"):
-        return _check_sample_weight(
+        weights = _check_sample_weight(
             sample_weight, X, dtype=np.float64, ensure_non_negative=True
         )
+        # scikit-learn does not check a single number.
+        assert_all_finite(weights)
+        return weights
 
 
 def check_that_every_class_counts(

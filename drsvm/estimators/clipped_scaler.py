@@ -12,10 +12,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import validation
 
 from drsvm.defaults.outliers import NORMAL_RANGE, TAIL, quantiles
+from drsvm.estimators.checks import checked_weights
 from drsvm.estimators.placement import check_remote_features
 from drsvm.problem.backends import backend_of
 from drsvm.problem.validation import check_entries, check_indices, check_number
 from drsvm.utils.annotations import Labels, Matrix, Values
+from drsvm.utils.arguments import about, check_single
 
 # Of rows on a cluster or a GPU, about this many are fetched to fit the scaler
 SAMPLE_ROWS = 100_000
@@ -130,6 +132,7 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
+        check_single(with_mean=self.with_mean, with_std=self.with_std)
         if not check_number(self.limit, "limit", infinite=True) > 0.0:
             raise ValueError(
                 f"limit must be above 0, such as 4, got limit={self.limit!r}."
@@ -148,9 +151,9 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             rows = self._checked(backend.sample(X, SAMPLE_ROWS), reset=first)
             # A sample has lost its names.
             validation._check_feature_names(self, backend.named(X), reset=first)
-        weights = validation._check_sample_weight(
-            sample_weight, rows, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = checked_weights(sample_weight, rows)
+        if weights is None:
+            weights = np.ones(rows.shape[0])
         # 2. The limits of every column, from the first rows only
         if first:
             self.lower_, self.upper_ = _limits(rows, float(self.limit), weights)
@@ -241,14 +244,15 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _checked(self, X, reset: bool) -> Matrix:
         """Return rows as floats, by scikit-learn's checks; cells may be missing."""
         check_indices(X)
-        rows = validation.validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=(np.float64, np.float32),
-            accept_sparse="csr",
-            ensure_all_finite="allow-nan",
-        )
+        with about("X"):
+            rows = validation.validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=(np.float64, np.float32),
+                accept_sparse="csr",
+                ensure_all_finite="allow-nan",
+            )
         if _is_sparse(rows) and not rows.has_canonical_format:
             # Entries of the same cell are added up, and X stays as it is.
             rows = rows.copy()

@@ -47,7 +47,8 @@ LOOSEST = 1e-4
 ACCURACY = 0.03
 SHARE = 0.3
 MIN_SHARE = 0.01
-# A run ends after this number of steps that do not halve the gap: it is rounding errors.
+# A run ends after this number of steps that do not halve the gap: what is left are
+# rounding errors.
 PATIENCE = 10
 # How much of the memory the features in a span may take, and how many copies of them
 # there are in a solve
