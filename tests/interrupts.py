@@ -1,15 +1,18 @@
 """A program that sends itself Ctrl-C at random times of some tasks: ``python
-interrupts.py TIMES TASK...``.
+interrupts.py [--cold] [--times N] TASK...``. With ``--cold``, each time is in a process of its own, which loads
+compiled functions meanwhile.
 
 It prints how often they raised KeyboardInterrupt, was "interrupted" (the best point so
 far), or finished as if nothing had happened. A task is repeated until the signal comes.
 """
 
+import argparse
 import json
+import os
 import random
 import signal
-import sys
 import threading
+import traceback
 import warnings
 from collections import Counter
 from functools import cache
@@ -30,6 +33,7 @@ from drsvm import (
 
 LATEST = 1.0  # the signal comes after at most this many seconds
 MAIN = threading.get_ident()
+REACTIONS = (str(Status.INTERRUPTED), "KeyboardInterrupt")
 
 
 @cache
@@ -127,17 +131,37 @@ def reaction(task, delay):
         sender.join()
 
 
+def cold_reaction(task, delay):
+    """Return how a task reacts in a process that has not loaded compiled functions."""
+    process = os.fork()
+    if process == 0:
+        code = len(REACTIONS)
+        try:
+            code = REACTIONS.index(reaction(task, delay))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(process, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return REACTIONS[code] if 0 <= code < len(REACTIONS) else f"exit code {code}"
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     # Jobs in the background of a shell ignore it
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    times = int(sys.argv[1])
-    names = sys.argv[2:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--times", type=int, default=1)
+    parser.add_argument("tasks", nargs="+")
+    given = parser.parse_args()
+    react = cold_reaction if given.cold else reaction
     reactions = Counter()
-    for name in names:
+    for name in given.tasks:
         moments = random.Random(name)
-        TASKS[name]()  # compiles
-        reactions.update(
-            reaction(TASKS[name], moments.uniform(0.0, LATEST)) for _ in range(times)
-        )
+        if not given.cold:
+            TASKS[name]()  # compiles
+        for _ in range(given.times):
+            reactions[react(TASKS[name], moments.uniform(0.0, LATEST))] += 1
     print(json.dumps(reactions))

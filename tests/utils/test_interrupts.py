@@ -15,17 +15,22 @@ from thorough import LONG, unless_long
 from drsvm.compiled.compiling import pauses
 
 OFTEN = ("ippa",)
+COLD = ("--cold", "fit")
 TIMES = 20 if LONG else 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
 @pytest.mark.parametrize(
-    "tasks", unless_long([OFTEN], [[task] for task in TASKS]), ids=", ".join
+    "tasks",
+    unless_long(
+        [OFTEN, COLD], [[*mode, task] for task in TASKS for mode in ([], ["--cold"])]
+    ),
+    ids=", ".join,
 )
 def test_a_signal_ends_every_task(tasks):
     program = Path(__file__).parents[1] / "interrupts.py"
     path = os.pathsep.join([str(program.parents[1]), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, program, str(TIMES), *tasks]
+    command = [sys.executable, program, *tasks, "--times", str(TIMES)]
     environment = {**os.environ, "PYTHONPATH": path}
     child = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert child.returncode == 0, child.stderr  # negative: killed by a signal
