@@ -96,6 +96,7 @@ class RiskCurveDisplay(Display):
         costs: Values = None,
         confidence: float | None = None,
         positive: object | None = None,
+        classes: Values = None,
         radius: float | None = None,
         ax: GivenAxes = None,
     ) -> Self:
@@ -115,7 +116,7 @@ class RiskCurveDisplay(Display):
             those of the training if there is a WassersteinSVC or WassersteinSVCCV among
             them (required if several were trained with different ones), otherwise
             ``inf``, 2 and 1.
-        sample_weight, loss, limit, costs, positive
+        sample_weight, loss, limit, costs, positive, classes
             As in `drsvm.worst_case_risk`. In hinge loss, only classifiers trained for
             it do well.
         confidence : float, optional
@@ -144,6 +145,7 @@ class RiskCurveDisplay(Display):
             "limit": limit,
             "costs": costs,
             "positive": positive,
+            "classes": classes,
         }
 
         def risks_at(radii: np.ndarray, **more: Any) -> dict[str, Any]:

@@ -170,6 +170,7 @@ class WorstCaseDisplay(Display):
         norm: NormName | None = None,
         sample_weight: Values = None,
         positive: object | None = None,
+        classes: Values = None,
         feature_names: Sequence[str] | None = None,
         max_points: int = 500,
         random_state: int = 0,
@@ -179,7 +180,7 @@ class WorstCaseDisplay(Display):
 
         Parameters
         ----------
-        estimator, X, y, radius, flip_cost, norm, sample_weight, positive
+        estimator, X, y, radius, flip_cost, norm, sample_weight, positive, classes
             As in `drsvm.worst_case_distribution`.
         feature_names : sequence of two strings, optional
             Names of the axes, for data with two features; by default the columns of a
@@ -213,6 +214,7 @@ class WorstCaseDisplay(Display):
             norm=norm,
             sample_weight=sample_weight,
             positive=positive,
+            classes=classes,
         )
         # Columns are the features only if no step of a pipeline transforms them.
         transforms = hasattr(getattr(estimator, "best_estimator_", estimator), "steps")

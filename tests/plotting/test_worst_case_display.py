@@ -101,7 +101,7 @@ def test_corner_cases_are_drawn(data, ax, n_features, weights):
     far = np.where(rows @ model[0] > 0, 1, -1)
     scaled = (50 * model[0] / max(np.abs(rows @ model[0]).min(), 1e-3), 0.0)
     WorstCaseDisplay.from_estimator(
-        scaled, rows, far, radius=0.1, flip_cost=np.inf, ax=ax
+        scaled, rows, far, radius=0.1, flip_cost=np.inf, classes=[-1, 1], ax=ax
     )
     assert np.isfinite(ax.get_xlim()).all() and np.isfinite(ax.get_ylim()).all()
     ax.figure.canvas.draw()
