@@ -116,13 +116,13 @@ CHECKED = sorted({*PUBLIC} - {"Result", "Shift", "Status"})
 UNCHECKED = {"ax", "callback", "kernel", "metric", "n_jobs", "n_threads", "verbose"}
 # Words that tell which argument is meant, besides its name and its singular
 WORDS = {
-    "X": "features?",
+    "X": "features?|sample_weight",
     "X_new": "X",
     "batches": "batch",
     "cv": "folds?",
     "estimator": "model",
     "estimators": "model",
-    "path": "file|folder|written",
+    "path": "file|folder|directory|written",
     "radii": "radius",
     "y": "class|label",
 }

@@ -27,7 +27,7 @@ from drsvm.problem.backends import is_remote
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.utils.annotations import Classifier, Costs, Labels, Matrix, NormName, Values
-from drsvm.utils.arguments import check_single
+from drsvm.utils.arguments import about, check_single
 
 # For models of other libraries: the defaults of `WassersteinSVC`, which differ from
 # those of `Problem`
@@ -336,7 +336,8 @@ def _risk_of_remote_rows(
 
 def _checked_radii(radius: Any) -> np.ndarray:
     """Return one radius or several as an array of shape (number of radii,)."""
-    radii = np.ravel(radius).tolist()
+    with about("radius"):
+        radii = np.ravel(radius).tolist()
     return np.array([validation.check_number(value, "radius") for value in radii])
 
 

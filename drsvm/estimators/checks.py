@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 from drsvm.defaults.costs import flip_costs_of_classes
 from drsvm.defaults.fit_data import ClassWeight, FitData, RemoteFitData
 from drsvm.defaults.outliers import warn_of_far_cells
+from drsvm.defaults.radius_rule import SMALLEST_COUNT
 from drsvm.estimators.column_errors import naming_columns
 from drsvm.estimators.parameters import feature_costs
 from drsvm.estimators.placement import remote_backend
@@ -148,7 +149,13 @@ def checked_weights(sample_weight: Values, X: Matrix) -> np.ndarray | None:
         )
         # scikit-learn does not check a single number.
         assert_all_finite(weights)
-        return weights
+    # As numbers of copies, the rules divide by them.
+    if 0.0 < weights.max() < SMALLEST_COUNT:
+        raise ValueError(
+            f"sample_weight is below {SMALLEST_COUNT:g} everywhere: multiply it by a "
+            "large number."
+        )
+    return weights
 
 
 def check_that_every_class_counts(

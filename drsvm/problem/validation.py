@@ -348,7 +348,8 @@ def check_that_labels_are_given(
 
     For an argument other than y, `name` and `what` it contains are those of the error.
     """
-    labels = np.asarray(y)
+    with about(name):
+        labels = np.asarray(y)
     if labels.ndim == 0 or labels.dtype.kind not in "fMO":
         return
     given = labels.ravel().tolist()

@@ -9,6 +9,7 @@ import numpy as np
 
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
+from drsvm.problem.validation import check_number
 from drsvm.solvers.base import Solver
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
@@ -179,6 +180,7 @@ def radius_path(
                 "w = 0 is optimal for every radius, so there is no path: pass radii or "
                 "check flip_cost and X."
             )
+        smallest = check_number(smallest, "smallest")
         with about("smallest", "n_radii"):
             ratios = np.logspace(0.0, math.log10(smallest), n_radii)
         radii = largest * ratios
