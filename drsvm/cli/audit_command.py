@@ -3,7 +3,7 @@
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,7 +19,9 @@ drsvm audit a9a.drsvm a9a.t.svm.xz --flip-cost 1 --plot risk.png --json"""
 
 def numbers(value: str | None) -> list[float]:
     """Convert numbers with commas between them."""
-    words = (value or "").replace(";", ",").split(",")
+    if value is None:
+        return []
+    words = value.replace(";", ",").split(",")
     with suppress(ValueError):
         return [float(word) for word in words if word.strip()]
     raise ValueError(
@@ -28,9 +30,8 @@ def numbers(value: str | None) -> list[float]:
 
 
 Radii = Annotated[
-    Any,  # typer takes it as text, and passes on the list
+    str | None,
     opt.classifier(
-        callback=numbers,
         help="Radii, such as 0,0.05,0.1. Default: multiples of the model's.",
     ),
 ]
@@ -128,6 +129,7 @@ def audit(
     from drsvm.cli.training_rows import load_for_model
 
     screen: Screen = context.obj
+    chosen_radii = numbers(radii)
     check_table_and_plot(csv, plot, [model, file, train])
     check_inputs(model, [file, train])
     options = read_options(context.params)
@@ -140,7 +142,7 @@ def audit(
     from drsvm.plotting import RiskCurveDisplay
 
     classifier = saved.model[-1]
-    adversary = worst_cases.adversary(classifier, model, radii, flip_cost, norm)
+    adversary = worst_cases.adversary(classifier, model, chosen_radii, flip_cost, norm)
     asked = {
         "limit": limit,
         "confidence": confidence,

@@ -51,7 +51,7 @@ def require(condition: object, message: str) -> None:
         raise RejectedError(message)
 
 
-def members_of(archive: bytes) -> dict[str, memoryview]:
+def members_of(archive: bytes) -> dict[str, bytes]:
     """Return the files in an archive by name.
 
     Sparse matrices are archives within it, whose files are returned as well: those of
@@ -69,9 +69,7 @@ def members_of(archive: bytes) -> dict[str, memoryview]:
     return members
 
 
-def _read(
-    archive: bytes | memoryview, size: int, unpacked: int
-) -> dict[str, memoryview]:
+def _read(archive: bytes | memoryview, size: int, unpacked: int) -> dict[str, bytes]:
     """Return the files in an archive, after its directory has been checked."""
     contents = {}
     with ZipFile(io.BytesIO(archive)) as packed:
@@ -82,7 +80,7 @@ def _read(
                 # In blocks: otherwise, zipfile would inflate up to 2 GB before it
                 # compares that with the size in the directory.
                 copyfileobj(stream, content)
-            contents[member.filename] = content.getbuffer()
+            contents[member.filename] = content.getvalue()
     return contents
 
 

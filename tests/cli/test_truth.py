@@ -120,7 +120,8 @@ def world(request, tmp_path_factory, one_command):
 
 def remember_choices(monkeypatch) -> None:
     """Let the second of two commands take the kernel that the first has chosen for the same rows."""
-    from drsvm.cli import choose_kernel
+    # Both commands are imported here: what they import is to be the function itself.
+    from drsvm.cli import choose_kernel, fit_and_test, report_on_file
 
     known = {}
     choose = choose_kernel.choose_kernel
@@ -132,8 +133,8 @@ def remember_choices(monkeypatch) -> None:
         return known[X.tobytes()]
 
     monkeypatch.setattr(choose_kernel, "choose_kernel", remembered)
-    monkeypatch.setattr("drsvm.cli.fit_and_test.choose_kernel", remembered)
-    monkeypatch.setattr("drsvm.cli.report_on_file.choose_kernel", remembered)
+    monkeypatch.setattr(fit_and_test, "choose_kernel", remembered)
+    monkeypatch.setattr(report_on_file, "choose_kernel", remembered)
 
 
 def said(monkeypatch, *arguments) -> tuple[str, str]:
