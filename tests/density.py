@@ -24,16 +24,16 @@ ROOT = Path(__file__).parents[1]
 MOST = {
     "drsvm": {
         "chars": 34,
-        "ternary": 16,
+        "ternary": 8,
         "packed": 8,
-        "compr": 18,
-        "tokens": 295_000,
+        "compr": 13,
+        "tokens": 299_000,
     },
     "tests": {"chars": 38, "packed": 15},
     "benchmarks": {"chars": 38, "packed": 15},
     "examples": {"chars": 38, "packed": 15},
 }
-LEAST = {"drsvm": {"comments": 4}}
+LEAST = {"drsvm": {"comments": 6}}
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
