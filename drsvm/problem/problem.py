@@ -651,7 +651,7 @@ class Problem:
     def query(
         self, function: Callable[..., Summable], *arguments: Any, once: bool = False
     ) -> Summable:
-        """Return function(problem, *arguments), or the sum of its values over shards.
+        """Return the value of a function of the problem, or the sum over its shards.
 
         Parameters
         ----------
@@ -688,7 +688,7 @@ class Problem:
     def column_sizes(self) -> np.ndarray:
         """The root mean square of every feature.
 
-        Σ_i (α_i + β_i) |x_ij| is at most this.
+        ``Σ_i (α_i + β_i) |x_ij|`` is at most this.
         """
         return np.sqrt(self.column_squares())
 

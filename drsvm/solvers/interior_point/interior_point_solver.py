@@ -19,7 +19,7 @@ from drsvm.solvers.selection import interior_point_fits
 class InteriorPoint(Solver):
     """The interior-point solver: a primal-dual predictor-corrector method.
 
-    It solves
+    It solves ::
 
         minimise    ε λ + Σ π_i s_i + (c/2) ‖w‖²
         subject to  s_i ≥ 1 − m_i,   s_i ≥ 1 + m_i − κ_i λ,   s_i ≥ 0,
