@@ -178,6 +178,7 @@ def preparation(schema: Schema, standardise: bool = True) -> Steps:
         max_categories=MAX_LEVELS,
         sparse_output=schema.many_levels,
     )
+    place_of = {name: place for place, name in enumerate(schema.columns)}
     transformers = []
     for name, step, columns in (
         ("numbers", scale, numbers),
@@ -187,7 +188,7 @@ def preparation(schema: Schema, standardise: bool = True) -> Steps:
     ):
         if columns:
             # By position, since the reader returns an array
-            places = list(map(schema.columns.index, columns))
+            places = [place_of[column] for column in columns]
             transformers.append((name, step, places))
     joined = ColumnTransformer(transformers, sparse_threshold=float(schema.many_levels))
     reader = TableReader(
