@@ -134,7 +134,9 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         As in `WassersteinSVC`; likewise `n_features_in_` and `feature_names_in_`.
     objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
         The certificate, as in `WassersteinSVC`. The weights of `result_` are
-        coefficients of the rows of positive weight, less copies.
+        coefficients of the rows of positive weight, less copies: the first of equal
+        rows with the same label and flip cost has the multipliers of all of them in
+        `hinge_dual` and `flip_dual`, and the others have 0.
 
     Notes
     -----

@@ -405,10 +405,13 @@ class FunctionRows(Rows):
         sizes = np.sqrt(rows.sum_of_squares(weights))
         return rows.content_keys(signs, weights, sizes)
 
-    def _projections_on_difference(self, signs, weights, sizes):
+    def _means_and_units(self, weights, sizes):
+        return np.zeros(1), np.ones(1)
+
+    def _projections_on_difference(self, signs, weights, means, units):
         return self.product(signs * weights)
 
-    def _random_projections(self, sizes):
+    def _random_projections(self, units):
         return self.product(np.random.default_rng(0).standard_normal(self.shape[0]))
 
     def taken(self, rows):

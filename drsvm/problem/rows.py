@@ -18,13 +18,18 @@ from drsvm.problem.norms import Norm
 from drsvm.problem.validation import check_labels, check_weights
 from drsvm.utils.annotations import Costs, Labels, Matrix, Vector
 
-# A sum over a column that is smaller, in units of the size of the column, may be a
-# rounding error.
+# A deviation that is smaller, in units of the size of the column, may be a rounding
+# error.
 NOISE = 1e-10
 # Keys are equal if they differ by no more, relative to the largest one.
 SAME_KEY = 1e-12
-# The share of rows with the key of a different row from which keys are refined.
-MANY_COINCIDE = 0.01
+# Keys are close if they differ by less than this share of the mean distance between
+# the middle half of them.
+CLOSE = 0.01
+# The share of rows with nearly the key of a different row from which keys are refined.
+MANY_COINCIDE = 0.05
+# Differences of class means, in units of the deviation, below which there is none
+NO_DIFFERENCE = 1e-4
 # About how many rows are looked at for that, since sorting millions takes as long as
 # an iteration of a solver
 COMPARED = 5_000
@@ -165,13 +170,14 @@ class Rows(ABC):
         Folds, samples and the order of rows shall depend on what the rows contain, not
         on where they stand in X, and equal rows shall stay together. This takes a hash
         of the contents that tolerates rounding errors, so each row is projected on a
-        direction that the data determine: the difference of the class means, which
-        depends on neither the order of the columns nor their signs.
+        direction that the data determine: the difference of the class means, with
+        columns in units of their deviations. It depends on neither the order of the
+        columns nor their origins, units and signs.
 
         Where the class means coincide, as in symmetric designs (grids, factorial
         designs, XOR), this direction is 0 or distinguishes some of the rows only. If
-        many rows then have the key of a row that differs from them, a projection on
-        fixed pseudo-random numbers is added to the keys.
+        many rows then have nearly the key of a row that differs from them, a projection
+        on fixed pseudo-random numbers is added to the keys.
 
         Parameters
         ----------
@@ -185,43 +191,60 @@ class Rows(ABC):
         array of shape (n,)
             The keys.
         """
-        keys = self._projections_on_difference(signs, weights, sizes)
-        largest = float(np.abs(keys).max())
+        weights = weights / float(weights.sum())
+        means, units = self._means_and_units(weights, sizes)
+        keys = self._projections_on_difference(signs, weights, means, units)
+        others = self._random_projections(units)
         order = _some_in_order(keys)
-        ties = np.diff(keys[order]) <= SAME_KEY * largest
-        if not bool(ties.any()):
-            return keys
-        others = self._random_projections(sizes)
-        spread = float(np.abs(others).max())
-        differ = np.abs(np.diff(others[order])) > SAME_KEY * spread
+        # Rows with nearly the same key: a tiny change of the rows must not decide.
+        ties = np.diff(keys[order]) <= distance_of_close(keys[order])
+        distance = distance_of_close(np.sort(others[order]))
+        differ = np.abs(np.diff(others[order])) > distance
         if float((ties & differ).sum()) <= MANY_COINCIDE * len(order):
             return keys
         # An irrational factor, so that sums of the two hardly coincide
-        return keys / (largest or 1.0) + math.sqrt(0.5) / spread * others
+        largest = float(np.abs(keys).max()) or 1.0
+        return keys / largest + math.sqrt(0.5) / float(np.abs(others).max()) * others
+
+    def _means_and_units(
+        self, weights: Vector, sizes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the means of the columns, and 1 / deviation, 0 for constant ones."""
+        if self.is_sparse:
+            means = self.weighted_sum(weights)
+            deviations = np.sqrt(np.maximum(sizes**2 - means**2, 0.0))
+        else:
+            means, deviations = self.moments(weights)
+        units = np.zeros(len(sizes))
+        np.divide(1.0, deviations, out=units, where=deviations > NOISE * sizes)
+        return means, units
 
     def _projections_on_difference(
-        self, signs: Vector, weights: Vector, sizes: np.ndarray
+        self, signs: Vector, weights: Vector, means: np.ndarray, units: np.ndarray
     ) -> Vector:
-        """Return the products with the difference of the classes' means."""
-        # Without the mean of all labels the factors sum to 0: a shift of all rows
-        # changes nothing.
+        """Return the products with the difference of the classes' means.
+
+        Columns count in units of their deviations, so that neither their origins nor
+        their scales matter.
+        """
         factors = weights * (signs - float(weights @ signs))
         keys = factors
         # The second time, rows are weighted by their keys: otherwise columns of 0 and 1
         # that differ alike between the classes would count the same.
         for _ in range(2):
-            difference = self.weighted_sum(factors)
-            is_noise = np.abs(difference) <= NOISE * sizes
-            keys = self.dot(np.where(is_noise, 0.0, difference))
-            factors = factors * (1.0 + keys / (float(np.abs(keys).max()) or 1.0))
+            difference = self.weighted_sum(factors) - float(factors.sum()) * means
+            difference = difference * units
+            # Smaller ones are those of symmetric rows, but for inexact cells.
+            counts = np.abs(difference) > NO_DIFFERENCE
+            keys = self.dot(np.where(counts, difference * units, 0.0))
+            centred = keys - float(weights @ keys)
+            largest = float(np.abs(centred).max()) or 1.0
+            factors = factors * (1.0 + centred / largest)
         return keys
 
-    def _random_projections(self, sizes: np.ndarray) -> Vector:
+    def _random_projections(self, units: np.ndarray) -> Vector:
         """Return the products of the scaled rows with fixed pseudo-random numbers."""
-        direction = np.random.default_rng(0).standard_normal(len(sizes))
-        used = sizes > 0
-        direction[used] /= sizes[used]
-        return self.dot(direction)
+        return self.dot(np.random.default_rng(0).standard_normal(len(units)) * units)
 
     # --- vectors
 
@@ -387,6 +410,20 @@ def drawn_members(counts: list[int], sizes: list[int]) -> list[np.ndarray]:
         else:
             drawn.append(np.sort(random.choice(count, size, replace=False)))
     return drawn
+
+
+def distance_of_close(ordered: Vector) -> float:
+    """Return the distance below which sorted keys are much closer than usual.
+
+    Copies do not change it: it depends on the keys that differ.
+    """
+    least = SAME_KEY * float(np.abs(ordered).max())
+    distinct = ordered[np.flatnonzero(np.diff(ordered) > least)]
+    n = len(distinct)
+    if n < 4:
+        return least
+    middle = float(distinct[3 * n // 4] - distinct[n // 4])
+    return max(least, CLOSE * middle / (n / 2))
 
 
 def digits_of(keys: Vector) -> Vector:

@@ -10,7 +10,7 @@ import numpy as np
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import by_row
-from drsvm.problem.rows import SAME_KEY, digits_of, drawn_members
+from drsvm.problem.rows import SAME_KEY, digits_of, distance_of_close, drawn_members
 
 # Most stored entries of rows that are copied for the sake of their order
 MAX_ORDERED = 10_000_000
@@ -23,12 +23,19 @@ def _content_keys(problem: Problem):
     )
 
 
-def content_groups(problem: Problem) -> np.ndarray:
-    """Return the group of equal rows that each row is in, numbered by their keys."""
+def content_groups(problem: Problem, *, close: bool = False) -> np.ndarray:
+    """Return the group of equal rows that each row is in, numbered by their keys.
+
+    With `close`, also of rows whose keys are much closer than keys usually are, such as
+    copies with some noise.
+    """
     # Rows are equal to the one before if their keys differ by rounding errors only.
     keys = to_numpy(_content_keys(problem))
     order = np.argsort(keys)
-    is_new = np.diff(keys[order]) > SAME_KEY * np.abs(keys).max()
+    least = SAME_KEY * float(np.abs(keys).max())
+    if close:
+        least = distance_of_close(keys[order])
+    is_new = np.diff(keys[order]) > least
     groups = np.zeros(len(keys), dtype=np.intp)
     groups[order[1:]] = np.cumsum(is_new)
     return groups
@@ -56,6 +63,8 @@ def in_content_order(problem: Problem) -> Problem:
 def draw_rows(problem: Problem, size: int) -> np.ndarray:
     """Return the indices of about `size` rows, drawn and ordered by their contents."""
     contents = _content_keys(problem)
+    # The origin of the columns must not matter.
+    contents = contents - contents.mean()
     fraction = digits_of(contents * problem.signs)
     largest = np.partition(fraction, size)[size]
     drawn = np.flatnonzero(fraction <= largest)
