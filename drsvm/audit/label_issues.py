@@ -7,6 +7,7 @@ judge of another kind gives a second opinion.
 
 import numbers
 from collections.abc import Callable
+from contextlib import suppress
 from operator import methodcaller
 from typing import Any
 
@@ -82,14 +83,17 @@ def find_label_issues(
         By default a `WassersteinSVC` with its default settings. It is cloned, not
         changed.
     cv : int, splitter or iterable of splits, default=5
-        Number of stratified, shuffled folds (at most as many as the largest class has
-        rows), or anything that scikit-learn accepts as `cv`. Every row must be in at
+        Number of stratified folds (at most as many as the largest class has rows), or
+        anything that scikit-learn accepts as `cv`. Rows are assigned to folds by what
+        they contain, copies together, so that their order does not matter; unless an
+        `estimator` takes X that is not all finite numbers. Every row must be in at
         least one test set; with several, its decision values are averaged. Use a
         grouped splitter if rows depend on each other, such as several rows of one
         patient.
     sample_weight : array of shape (n,), optional
-        Weights of the rows in the fits and in the mean margins. Rows of weight 0 are
-        judged too, but do not count towards the number of wrong labels.
+        Weights of the rows in the fits and in the mean margins: a weight of 2 is like a
+        copy of the row, except for the number of wrong labels. Rows of weight 0 change
+        nothing about the others, and are judged by classifiers of all of these.
     standardise : bool, default=True
         Whether to put a `ClippedScaler` in front, except for sparse rows that all have
         the same length, such as TF-IDF of texts: they are scaled already. Otherwise
@@ -166,22 +170,36 @@ def find_label_issues(
     check_indices(X)
     with about("X", "y"):
         X, y = indexable(X, column_or_1d(y))
+    rows = None
     if estimator is None:
         columns = naming_columns(X, "of a pipeline, and pass that as estimator")
         with about("X"), columns:
             rows = check_array(X, **ROWS, estimator="find_label_issues", input_name="X")
         check_entries(as_rows(rows))
+    else:
+        # It may take text, or missing cells.
+        with suppress(TypeError, ValueError):
+            rows = check_array(X, **ROWS)
     with about("y"):
         check_classification_targets(y)
     classes, given = np.unique(y, return_inverse=True)
-    _check_classes(classes, given)
+    counted = np.arange(len(y))
     if sample_weight is not None:
         sample_weight = checked_weights(sample_weight, y[:, None])
+        counted = np.flatnonzero(sample_weight)
+    _check_classes(classes, given[counted])
     # One or two classifiers judge every row in folds.
     judges = _judges(X, estimator, second_opinion, standardise)
-    folds = splits_for_all(X, y, cv, random_state)
+    folds = splits_for_all(rows, X, y, cv, random_state, sample_weight)
     report_fold = _FoldReport(len(judges) * len(folds), verbose, callback)
-    table = Table(X, y, sample_weight, classes)
+    whole = Table(X, y, sample_weight, classes)
+    # Rows of weight 0 are judged at the end, by classifiers of all others.
+    table = whole
+    if len(counted) < len(y):
+        table = whole.some(counted)
+        folds = [
+            tuple(np.searchsorted(counted, part) for part in fold) for fold in folds
+        ]
 
     # A splitter may keep rows apart for a reason: then decisions of the classifier of
     # all rows do not count.
@@ -194,6 +212,19 @@ def find_label_issues(
     for judge in judges[1:]:
         decisions.append(decisions_in_folds(judge, table, folds, n_jobs, report_fold))
     _warn_of_constant_folds(in_folds, folds)
+    if table is not whole:
+        others = np.setdiff1d(np.arange(len(y)), counted)
+        everywhere = []
+        for judge, values in zip(judges, decisions, strict=True):
+            of_all = np.empty((len(y), len(classes)))
+            of_all[counted] = values
+            of_all[others], _ = decisions_of_fold(judge, whole, counted, others)
+            everywhere.append(of_all)
+        if own is not None:
+            of_all = everywhere[0].copy()
+            of_all[counted] = own
+            own = of_all
+        decisions = everywhere
     return issues_from(
         decisions, own, classes, given, sample_weight, index=index, library=library
     )
@@ -325,8 +356,11 @@ def _judged_at_once(
     *steps, judge = (step for _, step in model.steps)
     judge.cv = folds
     with quietly():
+        weights = {}
+        if table.weights is not None:
+            weights["sample_weight"] = table.weights
         for step in steps:
-            prepared = step.fit_transform(prepared)
+            prepared = step.fit_transform(prepared, **weights)
         judge.fit(prepared, table.y, table.weights)
     if judge.decisions is None:
         return None
@@ -346,8 +380,6 @@ def _can_judge_at_once(table: Table, folds: Folds) -> bool:
     has several rows: a classifier that gives them all the same decision is constant.
     """
     if len(table.classes) != 2:
-        return False
-    if table.weights is not None and not (table.weights > 0.0).all():
         return False
     n_rows = len(table.y)
     if sum(len(test) for _, test in folds) != n_rows:

@@ -30,6 +30,13 @@ class Table(NamedTuple):
     weights: np.ndarray | None
     classes: np.ndarray
 
+    def some(self, rows: np.ndarray) -> "Table":
+        """Return the table of some rows."""
+        weights = self.weights
+        if weights is not None:
+            weights = weights[rows]
+        return Table(_some(self.X, rows), self.y[rows], weights, self.classes)
+
 
 def decisions_in_folds(
     model: BaseEstimator,
@@ -87,12 +94,13 @@ def decisions_of_fold(
         How long it took.
     """
     start = time.perf_counter()
-    X_train = _some(table.X, train)
+    training = table.some(train)
+    X_train = training.X
     weights = {}
-    if table.weights is not None:
-        weights = {_weight_parameter(model): table.weights[train]}
+    if training.weights is not None:
+        weights = dict.fromkeys(_weight_parameters(model), training.weights)
     with quietly():
-        model = clone(model).fit(X_train, table.y[train], **weights)
+        model = clone(model).fit(X_train, training.y, **weights)
     decisions = _decision_values(model, _some(table.X, test), table.classes)
     if is_constant(decisions):
         of_training_rows = _decision_values(model, X_train, table.classes)
@@ -101,16 +109,22 @@ def decisions_of_fold(
     return decisions, time.perf_counter() - start
 
 
-def _weight_parameter(model: BaseEstimator) -> str:
-    """Return the name of the parameter of `fit` that takes the weights of rows."""
+def _weight_parameters(model: BaseEstimator) -> list[str]:
+    """Return the names of the parameters of `fit` that take the weights of rows."""
     if isinstance(model, Pipeline):
-        return f"{model.steps[-1][0]}__sample_weight"
+        names = [f"{model.steps[-1][0]}__sample_weight"]
+        for name, step in model.steps[:-1]:
+            # "passthrough" has no `fit`.
+            fits = hasattr(step, "fit")
+            if fits and "sample_weight" in signature(step.fit).parameters:
+                names.append(f"{name}__sample_weight")
+        return names
     if "sample_weight" not in signature(model.fit).parameters:
         raise TypeError(
             f"{type(model).__name__}.fit takes no sample_weight: omit it, or use "
             "another estimator."
         )
-    return "sample_weight"
+    return ["sample_weight"]
 
 
 def _some(X: Matrix, rows: np.ndarray) -> Matrix:

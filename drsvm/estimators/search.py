@@ -21,7 +21,6 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from drsvm.defaults.binary_problems import BinaryProblems
@@ -349,11 +348,12 @@ class WassersteinSVCCV(
         cv = self.cv
         if cv is None:
             # scikit-learn refuses more folds than the largest class has rows.
-            largest_class = np.unique(data.y, return_counts=True)[1].max()
-            cv = min(N_FOLDS, max(2, largest_class))
-        with about("cv"):
-            splitter = check_cv(cv, data.y, classifier=True)
-        parts = splits(splitter, data.X, data.y, groups, data.sample_weight)
+            y = data.y
+            if data.sample_weight is not None:
+                y = y[data.sample_weight > 0.0]
+            largest_class = np.unique(y, return_counts=True)[1].max()
+            cv = min(N_FOLDS, max(2, int(largest_class)))
+        parts = splits(cv, data.X, data.y, groups, data.sample_weight)
         return [Fold(number, *part) for number, part in enumerate(parts)]
 
     def _settings(self, data: FitData, flip_cost, time: TimeLimit) -> list[Setting]:

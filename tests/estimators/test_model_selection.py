@@ -7,6 +7,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from problems import PLAIN
 from scipy import sparse
 from sklearn.base import clone
@@ -17,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from thorough import unless_long
+from thorough import examples, unless_long
 
 from drsvm import (
     Problem,
@@ -619,3 +621,48 @@ def test_without_a_refit_there_is_no_classifier(two_classes):
     )
     with pytest.raises(NotFittedError, match="refit=True"):
         model.predict(X[:, :2])
+
+
+@examples(1, 40)
+@given(seed=st.integers(0, 2**32 - 1), share=st.floats(0.0, 0.6))
+def test_rows_of_weight_0_shape_no_folds(seed, share):
+    rng = np.random.default_rng(seed)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + y[:, None]
+    weights = 1.0 * (rng.random(60) < share)
+    # Of every class, some rows count in every fold.
+    weights[::3] = 1.0
+    weights[50] = 0.0
+    groups = rng.permutation(60) % 4
+    of_all = list(StratifiedKFold(2).split(X, y))
+
+    def scores(cv, rows, **weighted):
+        search = WassersteinSVCCV([0.1, 0.02], l2=0.0, cv=cv, refit=False)
+        if isinstance(cv, GroupKFold):
+            weighted["groups"] = groups[rows]
+        search.fit(X[rows], y[rows], **weighted)
+        return search.cv_results_["mean_test_score"]
+
+    counted = np.flatnonzero(weights)
+    place = np.searchsorted(counted, np.arange(60))
+    everything = np.arange(60)
+    for cv in (None, 3, GroupKFold(2), of_all):
+        without = cv
+        if isinstance(cv, list):
+            without = []
+            for pair in cv:
+                without.append([place[part[weights[part] > 0]] for part in pair])
+        np.testing.assert_allclose(
+            scores(cv, everything, sample_weight=weights),
+            scores(without, counted),
+            atol=1e-9,
+        )
+
+
+def test_a_fold_that_tests_only_rows_of_weight_0_is_an_error():
+    X = np.arange(8.0)[:, None]
+    y = np.arange(8) % 2
+    folds = [(np.arange(4), np.arange(4, 6)), (np.arange(4), np.arange(6, 8))]
+    weights = np.array([1, 1, 1, 1, 1, 1, 0, 0])
+    with pytest.raises(ValueError, match="All test rows of fold 1 have weight 0"):
+        WassersteinSVCCV(cv=folds).fit(X, y, sample_weight=weights)
