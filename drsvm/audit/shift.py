@@ -251,7 +251,7 @@ def shift_between(
         random_state = random_state.randint(2**31)
     with about("random_state"):
         random = np.random.default_rng(random_state)
-    seen = {"before": before, "after": after}
+    given = (before, after)
     # Random splits are the same whatever the order of the rows.
     before = before.in_order()
     after = after.in_order()
@@ -299,7 +299,8 @@ def shift_between(
         n_before=n,
         n_after=after.distances.shape[1],
         confidence=confidence,
-        **seen,
+        before=given[0],
+        after=given[1],
     )
 
 
