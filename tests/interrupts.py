@@ -158,6 +158,9 @@ if __name__ == "__main__":
     given = parser.parse_args()
     react = cold_reaction if given.cold else reaction
     reactions = Counter()
+    # The signal should not come while the data are made.
+    table()
+    texts()
     for name in given.tasks:
         moments = random.Random(name)
         if not given.cold:
