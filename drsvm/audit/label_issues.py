@@ -198,7 +198,8 @@ def find_label_issues(
     if len(counted) < len(y):
         table = whole.some(counted)
         folds = [
-            tuple(np.searchsorted(counted, part) for part in fold) for fold in folds
+            (np.searchsorted(counted, train), np.searchsorted(counted, test))
+            for train, test in folds
         ]
 
     # A splitter may keep rows apart for a reason: then decisions of the classifier of
