@@ -66,7 +66,7 @@ def test_dataclasses_with_arrays_compare_by_identity():
         found
         for module in modules
         for found in vars(module).values()
-        if dataclasses.is_dataclass(found)
+        if isinstance(found, type) and dataclasses.is_dataclass(found)
     }
     with_arrays = {
         kind: arrays_in(kind)
