@@ -138,10 +138,10 @@ def listed(values, name: str) -> list:
     if not isinstance(values, list | tuple) and np.ndim(values) == 0:
         return [values]
     with about(name):
-        values = list(values)
-    if not values:
+        found = list(values)
+    if not found:
         raise ValueError(f"{name} must contain at least one value, got {values!r}.")
-    return values
+    return found
 
 
 # --- one path in one fold

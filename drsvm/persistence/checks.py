@@ -51,7 +51,7 @@ def require(condition: object, message: str) -> None:
         raise RejectedError(message)
 
 
-def members_of(archive: bytes) -> dict[str, bytes]:
+def members_of(archive: bytes) -> dict[str, bytearray]:
     """Return the files in an archive by name.
 
     Sparse matrices are archives within it, whose files are returned as well: those of
@@ -69,7 +69,9 @@ def members_of(archive: bytes) -> dict[str, bytes]:
     return members
 
 
-def _read(archive: bytes | memoryview, size: int, unpacked: int) -> dict[str, bytes]:
+def _read(
+    archive: bytes | memoryview, size: int, unpacked: int
+) -> dict[str, bytearray]:
     """Return the files in an archive, after its directory has been checked."""
     contents = {}
     with ZipFile(io.BytesIO(archive)) as packed:
@@ -80,7 +82,8 @@ def _read(archive: bytes | memoryview, size: int, unpacked: int) -> dict[str, by
                 # In blocks: otherwise, zipfile would inflate up to 2 GB before it
                 # compares that with the size in the directory.
                 copyfileobj(stream, content)
-            contents[member.filename] = content.getvalue()
+            # Arrays that are restored can be changed.
+            contents[member.filename] = bytearray(content.getvalue())
     return contents
 
 

@@ -193,7 +193,7 @@ class Builder:
         The versions of scikit-learn that wrote transformers.
     """
 
-    def __init__(self, members: dict[str, bytes]):
+    def __init__(self, members: dict[str, bytearray]):
         # Those that were not read yet: each belongs to one array only.
         self._files = dict(members)
         self.sklearn_versions: set[str] = set()

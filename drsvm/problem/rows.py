@@ -214,7 +214,9 @@ class Rows(ABC):
             means = self.weighted_sum(weights)
             deviations = np.sqrt(np.maximum(sizes**2 - means**2, 0.0))
         else:
-            means, deviations = self.moments(weights)
+            # Columns whose squares overflow are rejected by what needs the squares.
+            with np.errstate(over="ignore", invalid="ignore"):
+                means, deviations = self.moments(weights)
         units = np.zeros(len(sizes))
         np.divide(1.0, deviations, out=units, where=deviations > NOISE * sizes)
         return means, units

@@ -16,7 +16,7 @@ from drsvm.audit import label_issues
 LIMIT = 0.5
 # What the solution of a problem takes, and how much later a fit may end
 SOLUTION = 0.2
-LATE = 3 * SOLUTION
+LATE = 4 * SOLUTION
 SOLUTIONS = ("run", "run of a path", "all compiled steps")
 
 RNG = np.random.default_rng(0)
