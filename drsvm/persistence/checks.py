@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import fields
 from numbers import Integral, Real
-from shutil import copyfileobj
 from typing import Any, TypeAlias, get_origin
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
@@ -39,6 +38,8 @@ RESERVED = {"__class__", "__module__", "__loader__"}
 OURS = "a WassersteinSVC, WassersteinSVCCV or WassersteinKernelSVC"
 # The largest number of files in an archive; a model has about nine arrays per class.
 MEMBERS = 100_000
+# Bytes that are read at once
+BLOCK = 1 << 16
 
 
 class RejectedError(ValueError):
@@ -69,21 +70,20 @@ def members_of(archive: bytes) -> dict[str, bytearray]:
     return members
 
 
-def _read(
-    archive: bytes | memoryview, size: int, unpacked: int
-) -> dict[str, bytearray]:
+def _read(archive: bytes | bytearray, size: int, unpacked: int) -> dict[str, bytearray]:
     """Return the files in an archive, after its directory has been checked."""
     contents = {}
     with ZipFile(io.BytesIO(archive)) as packed:
         check_members(packed.infolist(), size, unpacked)
         for member in packed.infolist():
-            content = io.BytesIO()
+            # Arrays in it can be changed, unlike those in bytes.
+            content = bytearray()
             with packed.open(member) as stream:
                 # In blocks: otherwise, zipfile would inflate up to 2 GB before it
                 # compares that with the size in the directory.
-                copyfileobj(stream, content)
-            # Arrays that are restored can be changed.
-            contents[member.filename] = bytearray(content.getvalue())
+                while block := stream.read(BLOCK):
+                    content += block
+            contents[member.filename] = content
     return contents
 
 
