@@ -152,7 +152,8 @@ def source_of(
 
     `format` is that of the file, if it was given.
     """
-    file: Path = context.params["file"]
+    # Older versions of typer have the text that was given.
+    file = Path(context.params["file"])
     reading: Settings = {}
     settings: Settings = {}
     for option in context.command.params:

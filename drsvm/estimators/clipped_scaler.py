@@ -159,6 +159,10 @@ class ClippedScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.lower_, self.upper_ = _limits(rows, float(self.limit), weights)
         # 3. The mean and deviation of what has been clipped
         clipped = _clipped(rows, self.lower_, self.upper_)
+        if sparse.issparse(clipped) and clipped.nnz <= np.iinfo(np.int32).max:
+            # Older versions of scikit-learn update moments by indices of 32 bits only.
+            places = (clipped.indices.astype(np.int32), clipped.indptr.astype(np.int32))
+            clipped = type(clipped)((clipped.data, *places), shape=clipped.shape)
         # Squares of huge cells would overflow. Missing cells are none.
         present = clipped.copy()
         cells = present.data if _is_sparse(present) else present
