@@ -143,7 +143,7 @@ class OrthogonalSystem(Factorised):
     problem : Problem
         The problem.
     state : array of shape (6, n)
-        α, β, γ, g₁, g₂ and g₃ of all rows (`Engine.of_rows`).
+        α, β, γ, g₁, g₂ and g₃ of all rows (`Engine.states`).
     cone, ridge : Scaling, array
         What the norm and the ridge add to the matrix.
     """
@@ -225,7 +225,7 @@ def restored(
     problem : Problem
         The problem.
     state : array of shape (6, n)
-        α, β, γ, g₁, g₂ and g₃ of all rows (`Engine.of_rows`).
+        α, β, γ, g₁, g₂ and g₃ of all rows (`Engine.states`).
     direction, lam : array, float
         (dw, db) and dλ.
 
