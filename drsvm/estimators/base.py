@@ -33,6 +33,7 @@ from drsvm.estimators.diagnostics import (
     report_outcome,
     warn_of_large_budgets,
     warn_of_overconfidence,
+    warn_of_undecided_class,
 )
 from drsvm.estimators.parameters import check_single_parameters
 from drsvm.estimators.solving import optimum_is_constant
@@ -283,7 +284,7 @@ class FitMixin(CommonMixin, ABC):
             self._store_classifier(data, solved)
             # 4. Place the threshold by decisions about rows that are new to it.
             unseen = self._unseen_decisions(data, solved, goal, time)
-            self.threshold_ = self._best_threshold(data, solved, goal, unseen)
+            self.threshold_ = self._best_threshold(data, solved, goal, unseen, time)
             self.intercept_ = data.like(self.intercept_ - self.threshold_)
             # 5. Fit the sigmoids of probabilities to the same decisions.
             if self.calibration is not None and not solved.cut_short:
@@ -383,6 +384,7 @@ class FitMixin(CommonMixin, ABC):
         solved: Solved,
         goal: Goal,
         unseen: OutOfFoldDecisions | None,
+        time: TimeLimit,
     ) -> float:
         """Return the decision value at which the classes meet, 0 if none is placed."""
         if unseen is None or not self._moves_threshold(goal, solved):
@@ -390,6 +392,8 @@ class FitMixin(CommonMixin, ABC):
         # Class weights of the user count in a score. Costs replace them.
         if isinstance(goal, str):
             unseen = data.with_given_weights(unseen)
+        if not time.over:
+            warn_of_undecided_class(unseen, data.classes)
         return choose_threshold(unseen, goal)
 
     def _fitted_sigmoids(

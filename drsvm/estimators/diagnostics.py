@@ -5,6 +5,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from drsvm.defaults.binary_problems import NEGLIGIBLE, Solved, at_centre
 from drsvm.defaults.one_vs_rest import name_of
+from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.threshold import Goal
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Status
@@ -102,6 +103,21 @@ def warn_of_overconfidence() -> None:
         "confident. Allow more ({})."
     )
     warn_user(Message(text, Parameter("max_time")), ConvergenceWarning)
+
+
+def warn_of_undecided_class(unseen: OutOfFoldDecisions, classes: np.ndarray) -> None:
+    """Warn if no threshold can be placed, because a class has no unseen rows."""
+    decided = unseen.labels[unseen.counts > 0.0]
+    missing = np.setdiff1d(np.arange(len(classes)), decided)
+    if not len(missing):
+        return
+    text = (
+        "No row of class {} can be left out of the training, because they are too few, "
+        "or all alike: the threshold stays that of the optimum. Add different rows of "
+        "the class, or give folds ({}) in which it is."
+    )
+    names = ", ".join(map(repr, classes[missing].tolist()))
+    warn_user(Message(text, names, Parameter("cv")))
 
 
 def warn_of_constant_ones(

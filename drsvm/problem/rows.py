@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from drsvm.problem.backends import to_numpy
 from drsvm.problem.norms import Norm
 from drsvm.problem.validation import check_labels, check_weights
 from drsvm.utils.annotations import Costs, Labels, Matrix, Vector
@@ -196,11 +197,8 @@ class Rows(ABC):
         keys = self._projections_on_difference(signs, weights, means, units)
         others = self._random_projections(units)
         order = _some_in_order(keys)
-        # Rows with nearly the same key: a tiny change of the rows must not decide.
-        ties = np.diff(keys[order]) <= distance_of_close(keys[order])
-        distance = distance_of_close(np.sort(others[order]))
-        differ = np.abs(np.diff(others[order])) > distance
-        if float((ties & differ).sum()) <= MANY_COINCIDE * len(order):
+        share = _share_coinciding(to_numpy(keys[order]), to_numpy(others[order]))
+        if share <= MANY_COINCIDE:
             return keys
         # An irrational factor, so that sums of the two hardly coincide
         largest = float(np.abs(keys).max()) or 1.0
@@ -433,6 +431,22 @@ def digits_of(keys: Vector) -> Vector:
     fractions = keys * (SCRAMBLING / (float(np.abs(keys).mean()) or 1.0))
     fractions -= np.floor(fractions)
     return fractions
+
+
+def _share_coinciding(keys: np.ndarray, others: np.ndarray) -> float:
+    """Return the share of rows with nearly the key of a row that differs from them.
+
+    The rows are in the order of their keys; other keys tell whether they differ.
+    """
+    # Each row of a run has nearly the key of the one before: a tiny change of the rows
+    # must not decide.
+    ends = np.flatnonzero(np.diff(keys) > distance_of_close(keys)) + 1
+    starts = np.append(0, ends)
+    sizes = np.diff(np.append(starts, len(keys)))
+    widths = np.maximum.reduceat(others, starts) - np.minimum.reduceat(others, starts)
+    differ = widths > distance_of_close(np.sort(others))
+    # One row of a run may have its key.
+    return float((sizes[differ] - 1).sum()) / len(keys)
 
 
 def _some_in_order(keys: Vector) -> Vector:

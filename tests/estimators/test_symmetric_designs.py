@@ -140,3 +140,14 @@ def test_a_little_noise_makes_no_other_classifier_in_more_designs(name):
 def test_boards_are_learnt(n_cells):
     X, y = board(24, n_cells)
     assert WassersteinKernelSVC().fit(X, y).score(X, y) > 0.98
+
+
+@pytest.mark.parametrize("times", [1, 10])
+def test_a_fit_says_that_a_class_has_no_unseen_rows(times):
+    # All of its rows are in one fold, without which none of it are left to train on.
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    X = np.vstack([X, np.full((times, 2), 2.0)])
+    y = np.repeat([0, 1], [60, times])
+    with pytest.warns(UserWarning, match="No row of class 1 can be left out"):
+        model = WassersteinKernelSVC().fit(X, y)
+    assert model.threshold_ == 0.0
