@@ -4,18 +4,24 @@ Both are trained on the same folds of at most 2,000 rows, without those of the t
 the kernel must be ahead in ROC AUC by about two standard errors of the difference: a
 linear classifier has weights to look at and an exact worst case, and is trained quickly
 on any number of rows.
+
+Where the rows are in the order of time, folds go forward: classifiers of the past rank
+the next block of rows. Far from the training rows a kernel decides nothing, so none is
+taken if later rows are outside of the range of earlier ones.
 """
 
 import warnings
 from dataclasses import replace
 
 import numpy as np
+from sklearn.model_selection import TimeSeriesSplit
 
 from drsvm import Problem
 from drsvm.audit.intervals import lead_in_auc
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import KernelChoice, Settings
-from drsvm.cli.training_rows import TrainTestRows
+from drsvm.cli.time_order import columns_of, columns_outside
+from drsvm.cli.training_rows import Prepared, TrainTestRows
 from drsvm.defaults.folds import Folds, folds_by_content
 from drsvm.defaults.roc_auc import auc_parts
 from drsvm.estimators.fold_decisions import Table, decisions_of_fold
@@ -30,6 +36,8 @@ MAX_ROWS = 20_000
 # more than two folds.
 COMPARED_ROWS = 2000
 MAX_FOLDS = 5
+# Blocks of rows in the order of time, each of which is judged after those before it
+FORWARD_FOLDS = 3
 # A ROC AUC that leaves nothing to gain
 PERFECT = 0.999
 
@@ -38,18 +46,39 @@ def choose_kernel(
     kernel: KernelChoice,
     settings: Settings,
     parts: TrainTestRows,
-    X: Matrix,
+    prepared: Prepared,
+    order: np.ndarray | None,
     time: TimeLimit,
     screen: Screen,
 ) -> Payload:
-    """Return which kernel is taken for prepared rows, why, and the ROC AUC of both."""
+    """Return which kernel is taken for prepared rows, why, and the ROC AUC of both.
+
+    `order` are the training rows in the order of time, None if it is not known.
+    """
+    X = prepared.X
     obstacle = _obstacle(kernel, parts, X)
     if obstacle is not None:
         return _chosen("linear", f"no kernel is tried {obstacle}")
     # The same folds for both: their figures are compared row by row.
-    drawn = _rows_in_folds(X, parts.y)
+    if order is None:
+        drawn = _rows_in_folds(X, parts.y)
+    else:
+        drawn = _forward_folds(X, parts.y, order)
     if drawn is None:
         reason = "a class has too few different rows for a comparison with a kernel"
+        return _chosen("linear", reason)
+    columns = columns_of(parts, prepared)
+    outside = ""
+    which = "test rows are outside of the range of the training rows"
+    if prepared.X_test is not None:
+        outside = columns_outside(X, prepared.X_test, columns)
+    if order is not None and not outside:
+        which = "later rows are outside of the range of earlier ones"
+        table, _, folds = drawn
+        past, future = folds[-1]
+        outside = columns_outside(table.X[past], table.X[future], columns)
+    if outside:
+        reason = f"{which} in {outside}, and a kernel does not extrapolate"
         return _chosen("linear", reason)
 
     # A third of the time is for the trial, the rest for the fits that follow.
@@ -82,8 +111,15 @@ def choose_kernel(
     if limit.over:
         reason = "there is no time to try a kernel; allow more with --max-time"
         return _chosen("linear", reason)
-    _, codes, _ = drawn
-    return _compared(linear, rbf, codes)
+    _, codes, folds = drawn
+    judged = np.concatenate([test for _, test in folds])
+    given = (linear[judged], rbf[judged], codes[judged])
+    if order is None:
+        return _compared(*given)
+    # Rows of one time are alike: intervals are too narrow. What is to last must be
+    # better each time.
+    behind = [rbf[test].sum() < linear[test].sum() for _, test in folds]
+    return _compared(*given, "later rows", lasts=not any(behind))
 
 
 def _obstacle(kernel: KernelChoice, parts: TrainTestRows, X: Matrix) -> str | None:
@@ -129,6 +165,25 @@ def _rows_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds] 
     return Table(X, y, None, classes), codes, folds
 
 
+def _forward_folds(
+    X: Matrix, y: np.ndarray, order: np.ndarray
+) -> tuple[Table, np.ndarray, Folds] | None:
+    """Return rows in the order of time, the places of their classes, and folds.
+
+    Each fold is a block of rows after those that are trained on. None if a class is
+    rare.
+    """
+    n = min(len(order), COMPARED_ROWS)
+    rows = order[np.linspace(0, len(order) - 1, n).astype(int)]
+    classes, codes = np.unique(y[rows], return_inverse=True)
+    folds = list(TimeSeriesSplit(FORWARD_FOLDS).split(rows))
+    for fold in folds:
+        for side in fold:
+            if np.bincount(codes[side], minlength=len(classes)).min() < 2:
+                return None
+    return Table(X[rows], y[rows], None, classes), codes, folds
+
+
 def _ranked(
     kernel: KernelChoice,
     settings: Settings,
@@ -151,8 +206,18 @@ def _ranked(
     return found / len(folds)
 
 
-def _compared(linear: np.ndarray, rbf: np.ndarray, codes: np.ndarray) -> Payload:
-    """Return the kernel if it is certainly ahead of a linear classifier and chance."""
+def _compared(
+    linear: np.ndarray,
+    rbf: np.ndarray,
+    codes: np.ndarray,
+    rows: str = "unseen rows",
+    *,
+    lasts: bool = True,
+) -> Payload:
+    """Return the kernel if it is certainly ahead of a linear classifier and chance.
+
+    `lasts` says whether it is ahead in every fold, where that matters.
+    """
     lead, interval = lead_in_auc(rbf, linear, codes)
     # A linear classifier may rank worse than by chance.
     chance = np.full(len(codes), 0.5 / len(codes))
@@ -162,13 +227,14 @@ def _compared(linear: np.ndarray, rbf: np.ndarray, codes: np.ndarray) -> Payload
         "roc_auc": areas,
         "lead": {"difference": lead, "interval": list(interval)},
         "judged_rows": len(codes),
+        "judged_on": rows,
     }
     own = f"{areas['rbf']:.3f}"
     other = f"{areas['linear']:.3f}"
-    if min(interval[0], over_chance[0]) > 0.0:
-        reason = f"ROC AUC on unseen rows {own} against {other} of a linear classifier"
+    if lasts and min(interval[0], over_chance[0]) > 0.0:
+        reason = f"ROC AUC on {rows} {own} against {other} of a linear classifier"
         return _chosen("rbf", reason, **figures)
-    what = "an RBF kernel does not rank unseen rows clearly better"
+    what = f"an RBF kernel does not rank {rows} clearly better"
     return _chosen("linear", f"{what} ({own} against {other})", **figures)
 
 

@@ -21,6 +21,7 @@ from drsvm.audit.performance import scores
 from drsvm.cli.choose_kernel import choose_kernel
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import KernelChoice, Settings
+from drsvm.cli.time_order import about_outside, time_order
 from drsvm.cli.training_rows import (
     Prepared,
     TrainTestRows,
@@ -167,12 +168,16 @@ class Trained(NamedTuple):
         X_test = fitted.prepared.X_test
         if X_test is None or fitted.parts.on_disk:
             return []
+        outside = []
+        if not hasattr(fitted.classifier, "coef_"):
+            outside = about_outside(fitted.parts, fitted.prepared)
         moved = moved_columns(fitted.prepared.X, X_test, fitted.columns)
         if not moved:
-            return []
+            return outside
         return [
+            *outside,
             "half a standard deviation or more between the means of training and test "
-            f"rows, in {', '.join(moved)}: the test is about rows of another kind."
+            f"rows, in {', '.join(moved)}: the test is about rows of another kind.",
         ]
 
 
@@ -215,6 +220,11 @@ class Training:
             return self.prepared_whole
         return prepare(self.held, standardise=self.standardise)
 
+    @cached_property
+    def time_order(self) -> tuple[np.ndarray | None, list[str]]:
+        """The rows for model selection in the order of time, if known, and notes."""
+        return time_order(self.selection, self.prepared_selection)
+
     def trained(self, kernel: KernelChoice) -> Trained:
         """Train on all rows, which may take half of the time, and then for the test.
 
@@ -227,7 +237,8 @@ class Training:
                 kernel,
                 self.settings,
                 self.selection,
-                self.prepared_selection.X,
+                self.prepared_selection,
+                self.time_order[0],
                 self.time,
                 self.screen,
             )

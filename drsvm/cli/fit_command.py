@@ -71,6 +71,8 @@ def fit(
     positive: opt.Positive = None,
     spool: Spool = None,
     test_size: opt.TestSize = None,
+    test_last: opt.TestLast = None,
+    test_by: opt.TestBy = None,
     test: opt.TestFile = None,
     seed: opt.SplitSeed = 0,
     radius: opt.Radius = None,
@@ -118,7 +120,7 @@ def fit(
 
     screen: Screen = context.obj
     given = context.params
-    split = Split(test_size, test, seed)
+    split = Split(test_size, test, seed, test_last, test_by)
     _check_files(file, test, model)
     kernel_chosen = kernel_choice(given)
     settings = classifier_settings(given)
@@ -131,7 +133,7 @@ def fit(
             "with --flip-cost."
         )
     # Options for which a table may not stay on disk
-    in_memory = None
+    in_memory = split.in_time
     if cv:
         in_memory = "--cv"
     elif kernel == "rbf":
@@ -160,6 +162,7 @@ def fit(
         from drsvm.cli.training_rows import about_clipped
 
         training = Training(settings, standardise, whole, held, screen)
+        screen.note(*training.time_order[1])
         if cv:
             trained = training.searched(folds)
         else:

@@ -225,6 +225,23 @@ TestSize = Annotated[
         "fit holds out 0.25 by default, and saves a model of all rows."
     ),
 ]
+TestLast = Annotated[
+    float | None,
+    testing(
+        help="Hold out the last rows, not random ones: a share (0.25) or a number, in "
+        "the order of --test-by or of the file."
+    ),
+]
+TestBy = Annotated[
+    str | None,
+    testing(
+        help="Hold out the last rows, in the order of this column, such as a date: "
+        "0.25 of them, or what --test-last says. Numbers, months and dates are sorted, "
+        "other values come as in the file; rows of one value stay together. The column "
+        "is not a feature.",
+        metavar="COLUMN",
+    ),
+]
 TestFile = Annotated[
     Path | None, testing(help="A separate file to test on.", metavar="FILE")
 ]

@@ -53,6 +53,8 @@ def report(
     max_features: opt.MaxFeatures = opt.MAX_FEATURES,
     positive: opt.Positive = None,
     test_size: opt.TestSize = None,
+    test_last: opt.TestLast = None,
+    test_by: opt.TestBy = None,
     test: opt.TestFile = None,
     seed: opt.SplitSeed = 0,
     radius: opt.Radius = None,
@@ -102,7 +104,7 @@ def report(
         opt.check_choice("--format", name, (*WRITTEN, *READ))
     written, output = _format_and_file(_first_of(formats, WRITTEN), output)
     check_outputs([output], [file, test])
-    split = Split(test_size, test, seed)
+    split = Split(test_size, test, seed, test_last, test_by)
     kernel_chosen = kernel_choice(given)
     settings = classifier_settings(given)
     settings["random_state"] = seed

@@ -13,6 +13,7 @@ from drsvm.cli.command_files import STANDARD
 from drsvm.cli.options import option_of, typed
 from drsvm.cli.screen import Screen, in_options
 from drsvm.cli.settings import KernelChoice, Settings
+from drsvm.cli.time_order import about_outside, time_order
 from drsvm.cli.training_rows import (
     Prepared,
     TrainTestRows,
@@ -33,6 +34,8 @@ MAX_NAME = 40
 # of the classifier, which are all other options but these. `format` may be that of the
 # file or that of the report: it is not repeated as it was typed.
 READING = {field.name for field in fields(ReadOptions)} - {"format"}
+# Rows in the order of time stay in it.
+READING.add("test_last")
 NOT_REPEATED = (
     "file",
     "format",
@@ -74,7 +77,13 @@ class CommandSource(Source):
         if step.action == "none":
             return ""
         verb, *options = COMMANDS[step.action]
-        words = ["drsvm", verb, self.typed_file, *_typed(self.reading)]
+        reading = dict(self.reading)
+        if verb == "labels":
+            # Without a test; what is no feature of the others is none here.
+            reading.pop("test_last", None)
+            not_a_feature = reading.pop("test_by", None)
+            reading["drop"] = [*reading.get("drop", ()), not_a_feature]
+        words = ["drsvm", verb, self.typed_file, *_typed(reading)]
         if step.keeps_settings:
             words += _typed(self.settings)
         return shlex.join([*words, *_typed(step.changes), *options])
@@ -97,14 +106,18 @@ def report_on_file(
     """Choose the kernel if that is wanted, and make the report."""
     prepared = prepare(parts, standardise=standardise)
     screen.note(*about_clipped(prepared, parts))
+    order, notes = time_order(parts, prepared)
+    screen.note(*notes)
     time = TimeLimit.of(settings["max_time"])
     if kernel.kernel == "auto":
-        choice = choose_kernel(kernel, settings, parts, prepared.X, time, screen)
+        choice = choose_kernel(kernel, settings, parts, prepared, order, time, screen)
         kernel = replace(kernel, kernel=choice["kernel"])
         source = replace(source, choice=choice)
     if time.limited:
         # What the trial of the kernel took is part of the time.
         settings = {**settings, "max_time": max(time.left(), 1e-3)}
+    if kernel.kernel != "linear":
+        screen.note(*about_outside(parts, prepared))
     # What was noted about the file so far stands in the report, too.
     source = replace(source, notes=list(screen.notes))
     kind, settings = kernel.kind_and_settings(settings)

@@ -18,8 +18,8 @@ from drsvm.cli.settings import OptionValues, Settings, read_options
 from drsvm.cli.training_rows import load_for_model, load_rows
 from drsvm.persistence.audits import cells_of
 from drsvm.tables import Dataset
-from drsvm.tables.cell_styles import DATE_STYLES, Style, parser_of
 from drsvm.tables.preparation import preparation
+from drsvm.tables.row_order import in_order
 from drsvm.tables.values import EMPTY
 
 # A column with more values than this hardly names batches.
@@ -180,22 +180,4 @@ def batches_of(data: Dataset, by: str) -> dict[str, np.ndarray]:
             f"--by {by}: has {len(names):,} different values in {len(cells):,} rows: "
             f"choose a column with at most {MOST_BATCHES:,}, such as months."
         )
-    return {name: np.flatnonzero(cells == name) for name in _in_order(names)}
-
-
-def _in_order(names: list[str]) -> list[str]:
-    """Sort names if all of them are numbers, months or dates of one style."""
-    # What is added to a name before it is read: the first day of a month to 2024-05.
-    styles = [(Style.PLAIN, ""), (Style.ISO_DATE, "-01")]
-    styles += [(style, "") for style in DATE_STYLES]
-    for style, end in styles:
-        parse = parser_of(style)
-        # Names that cannot be read in this style have no place.
-        places = {}
-        for name in names:
-            place = float("inf") if name == EMPTY else parse(name + end)
-            if place is not None:
-                places[name] = place
-        if len(places) == len(names):
-            return sorted(names, key=lambda name: (places[name], name))
-    return names
+    return {name: np.flatnonzero(cells == name) for name in in_order(names)}

@@ -15,6 +15,7 @@ from drsvm.persistence.model_files import OpenModel, SavedModel
 from drsvm.tables import DataFileError, Dataset, ReadOptions, Schema
 from drsvm.tables.arrow_columns import Table, take_rows
 from drsvm.tables.copies import about_copies, copies_of, held_out_rows
+from drsvm.tables.row_order import in_order
 from drsvm.utils.annotations import Matrix
 
 if TYPE_CHECKING:
@@ -34,16 +35,34 @@ MIN_CLASS_ROWS = 8
 class Split:
     """What to hold out for a test: a number or share of rows, unless there is a file.
 
-    Without a size, it is a quarter of the rows.
+    Without a size, it is a quarter of the rows. They are drawn at random, or else are
+    the last ones of the file, or in the order of a column.
     """
 
     size: float | None
     test: Path | None
     seed: int
+    last: float | None = None
+    by: str | None = None
 
     def __post_init__(self):
-        if self.test is not None and self.size is not None:
-            raise ValueError("use --test or --test-size, not both.")
+        given = {
+            "--test": self.test,
+            "--test-size": self.size,
+            f"{self.in_time}": self.in_time,
+        }
+        both = [option for option, value in given.items() if value is not None]
+        if len(both) > 1:
+            raise ValueError(f"use {both[0]} or {both[1]}, not both.")
+
+    @property
+    def in_time(self) -> str | None:
+        """The option that holds out the last rows, if one was given."""
+        if self.last is not None:
+            return "--test-last"
+        if self.by is not None:
+            return "--test-by"
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +116,7 @@ class TrainTestRows:
     training : which rows of the data these are
     X_test, y_test : the test rows
     positive : one of two classes
+    moments : the place of each row of the data in time, if the last ones are held out
     preparation : what made the features, if they are on disk already
     """
 
@@ -108,7 +128,13 @@ class TrainTestRows:
     X_test: Table | Matrix = None
     y_test: np.ndarray | None = None
     positive: object = None
+    moments: np.ndarray | None = None
     preparation: "Pipeline | None" = None
+
+    @property
+    def has_test_file(self) -> bool:
+        """Whether the test rows are not among those of the data."""
+        return self.y_test is not None and len(self.y) == len(self.data.rows)
 
     @property
     def on_disk(self) -> bool:
@@ -182,6 +208,8 @@ def held_out(
     """
     if whole.y_test is not None or split.size == 0:
         return None
+    if split.in_time:
+        return _last_held_out(whole, split, screen)
     classes, counts = np.unique(whole.y, return_counts=True)
     rare = classes.tolist()[int(counts.argmin())]
     n = int(counts.min())
@@ -205,6 +233,77 @@ def held_out(
     except ValueError as error:
         raise ValueError(f"--test-size {size:g}: {error}") from None
     screen.note(*about_copies(whole.y, copies))
+    return _split(whole, train, test)
+
+
+def _last_held_out(whole: TrainTestRows, split: Split, screen: Screen) -> TrainTestRows:
+    """Return the rows with the last ones held out; equal moments stay together."""
+    data = whole.data
+    n = len(whole.y)
+    moments = np.arange(n)
+    where = "the file"
+    texts = moments
+    if split.by is not None:
+        # The column of the order is the first of those that were kept.
+        kept = dict(data.kept)
+        where = next(iter(kept))
+        texts = kept.pop(where)
+        data = replace(data, kept=kept)
+        moments = _moments(texts, where)
+    size = TEST_SHARE if split.last is None else split.last
+    n_test = round(size * n) if size < 1 else int(size)
+    if not 0 < n_test < n:
+        raise ValueError(
+            f"--test-last {size:g}: hold out a share below 1, or a number of rows "
+            f"below {n:,}."
+        )
+    first = np.sort(moments)[-n_test]
+    is_test = moments >= first
+    if is_test.all():
+        # The first moment has most rows: only later ones are held out.
+        is_test = moments > first
+    if not is_test.any():
+        raise ValueError(f"--test-by {where}: has one value only; name another column.")
+    train = np.flatnonzero(~is_test)
+    test = np.flatnonzero(is_test)
+    for label in np.unique(whole.y).tolist():
+        n_before = int((whole.y[train] == label).sum())
+        if n_before < 2:
+            raise ValueError(
+                f"{split.in_time}: {n_before} of the rows before the last "
+                f"{len(test):,} have the label {label!r}, and a classifier needs two: "
+                "hold out fewer, or draw rows at random with --test-size."
+            )
+    since = ""
+    if split.by is not None:
+        since = f", from {texts[test[np.argmin(moments[test])]]} on"
+    screen.note(
+        f"the last {len(test):,} of {n:,} rows are held out, in the order of "
+        f"{where}{since}."
+    )
+    return replace(
+        _split(whole, train, test),
+        data=data,
+        moments=moments,
+    )
+
+
+def _moments(texts: list[str], by: str) -> np.ndarray:
+    """Return the places of rows in the order of their cells in a column."""
+    if not all(texts):
+        row = list(map(bool, texts)).index(False)
+        raise ValueError(
+            f"--test-by {by}: row {row + 1:,} has no value: fill it, or leave such "
+            "rows out."
+        )
+    places = {}
+    for name in in_order(list(dict.fromkeys(texts))):
+        places[name] = len(places)
+    return np.array([places[text] for text in texts])
+
+
+def _split(whole: TrainTestRows, train: np.ndarray, test: np.ndarray) -> TrainTestRows:
+    """Return the rows with some of them as test rows."""
     return replace(
         whole,
         X=rows_of(whole.X, train),

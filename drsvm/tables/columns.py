@@ -13,6 +13,8 @@ from drsvm.utils.messages import Message, Parameter
 LABEL_NAMES = ("label", "target", "y", "class")
 LISTED = 12  # a message lists this many columns of a file
 LISTED_ABSENT = 20  # and this many that are missing
+# Roles of at most one column, which is not a feature
+SINGLE_ROLES = ("verified", "by", "test_by")
 # What a column is that cannot be the label, by its role: the name of an option
 NOT_THE_LABEL = {"features": "a feature", "drop": "dropped", "id": "an id"}
 
@@ -24,7 +26,7 @@ class Chosen:
     label: str
     features: list[str]
     # The columns by role, which is the name of the option of `ReadOptions` that names
-    # them. `verified` and `by` have one column or none.
+    # them. Those of SINGLE_ROLES have one column or none.
     roles: dict[str, list[str]]
     # `ReadOptions.mentioned`, with the columns by name
     mentioned: list[tuple[str, str]]
@@ -64,12 +66,14 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     for role in ("drop", "features", "id", "categorical", "numeric"):
         wanted = listed(names, getattr(options, role))
         roles[role] = _find_all(names, wanted, role, problems)
-    for role in ("verified", "by"):
+    for role in SINGLE_ROLES:
         roles[role] = _find_all(names, [getattr(options, role)], role, problems)
     problems += _contradictions(label, roles)
 
     # 3. The features: all other columns, unless they were named
-    aside = {label, *roles["drop"], *roles["id"], *roles["verified"], *roles["by"]}
+    aside = {label}
+    for role in ("drop", "id", *SINGLE_ROLES):
+        aside.update(roles[role])
     features = [name for name in roles["features"] or names if name not in aside]
     if not features:
         what = f"no feature columns remain besides the label column {label!r}."

@@ -34,6 +34,8 @@ class ReadOptions:
     whole: bool = False
     # A column of batches, not a feature: the first of `Dataset.kept`.
     by: str | None = None
+    # A column of the order of the rows, for the same.
+    test_by: str | None = None
     # A yes/no column, not a feature: whether the label of the row was verified.
     verified: str | None = None
     # Parameters and columns that must be features: ("increasing", "age").

@@ -123,7 +123,7 @@ def read_table(
     for name in chosen.roles["verified"]:
         verified = truth_of(file, table, name, options)[kept]
     leaky = leaky_columns(schema, X, y)
-    further = list(chosen.roles["by"])
+    further = chosen.roles["by"] + chosen.roles["test_by"]
     if options.whole:
         further += file.names
     elif options.name_rows:
@@ -242,7 +242,7 @@ def _opened(
     """Return a table, or None for an svmlight file, with the format and notes on it."""
     head, kind, notes = head_and_format(files_of(path)[0], options.format)
     if kind == "svmlight":
-        for name in ("keep", "by"):
+        for name in ("keep", "by", "test_by"):
             if getattr(options, name):
                 what = "{}: an svmlight file has no further columns; omit it."
                 raise invalid(path, Message(what, Parameter(name)))

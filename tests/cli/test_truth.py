@@ -127,7 +127,7 @@ def remember_choices(monkeypatch) -> None:
     choose = choose_kernel.choose_kernel
 
     def remembered(*given):
-        X = given[3]
+        X = given[3].X
         if X.tobytes() not in known:
             known[X.tobytes()] = choose(*given)
         return known[X.tobytes()]
