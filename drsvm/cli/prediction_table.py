@@ -159,7 +159,7 @@ class Predictions:
         return labels
 
     def _reasons(self, n_reasons: int) -> Columns:
-        """Return the distances to the boundary and, without a kernel, the reasons."""
+        """Return the distances to the boundary, and the reasons."""
         model = self.saved.model
         schema = self.data.schema
         positive = None
@@ -167,9 +167,6 @@ class Predictions:
             positive = model.classes_[self.place]
         found = explain(model, self.data.X, positive=positive)
         columns: Columns = {"distance": found.distance}
-        if not hasattr(model[-1], "coef_"):
-            # A kernel has no weights by which columns could be compared.
-            return columns
         if schema.kind == "sparse":
             found = replace(found, features=names_of_features(schema))
             columns["reasons"] = found.reasons(n_reasons)
@@ -199,19 +196,15 @@ class Predictions:
                 f"probability: that of {positive}, above one half exactly where it is "
                 "predicted"
             )
-        if explained and hasattr(self.saved.model[-1], "coef_"):
+        if explained:
             what = "the prediction" if positive is None else positive
+            distance = "the smallest shift of the prepared columns that"
+            if not hasattr(self.saved.model[-1], "coef_"):
+                distance = "no shorter shift of the prepared columns"
             lines += [
-                "distance: the smallest shift of the prepared columns that turns the "
-                "prediction",
-                f"reasons: what speaks for {what} (+) and against it (-)",
-            ]
-        elif explained:
-            lines += [
-                "distance: no shorter shift of the prepared columns turns the "
-                "prediction",
-                "reasons: none, since a classifier with a kernel has no weights of "
-                "columns",
+                f"distance: {distance} turns the prediction",
+                f"reasons: what speaks for {what} (+) and against it (-), compared "
+                "with the average row of the training",
             ]
         return lines
 

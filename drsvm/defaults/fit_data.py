@@ -30,6 +30,7 @@ from drsvm.problem.backends import Backend, backend_of, to_numpy
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Joined
+from drsvm.problem.row_sums import gradient_of_classes
 from drsvm.problem.sampling import draw_by_class, to_host
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.clock import TimeLimit
@@ -106,6 +107,17 @@ class FitData:
         if weights is None:
             return by_row
         return weights * by_row
+
+    def average_row(self, problem: Problem | None) -> tuple[np.ndarray, float]:
+        """Return the mean of the rows by their given weights, and the sum of these.
+
+        A problem that has the rows as they are may be given.
+        """
+        weights = self.sample_weight
+        if weights is None:
+            weights = np.ones(self.X.shape[0])
+        mass = float(weights.sum())
+        return MemoryRows(self.X).weighted_sum(weights / mass), mass
 
     def like(self, values: np.ndarray) -> Vector:
         """Return fitted weights as an array of the library that X comes from."""
@@ -254,6 +266,17 @@ class RemoteFitData(FitData):
 
     def by_class(self, values, weights=None):
         return self._backend.by_class(self.y, self.classes, values, weights)
+
+    def average_row(self, problem):
+        # With these weights, and factors that undo the signs, the sums are the mean.
+        weights = self.sample_weight
+        positive = self._is(self.classes[-1])
+        if problem is None:
+            problem = Problem(self.X, positive, sample_weight=weights)
+        else:
+            problem = problem.relabelled(positive, weights)
+        mean, _ = gradient_of_classes(problem, 1.0, -1.0)
+        return to_numpy(mean), float(self._masses_of_classes.sum())
 
     def like(self, values):
         return self._backend.like(self.X, values)

@@ -130,7 +130,8 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         The coefficient that was used.
     certified_intercept_ : array of shape (1 or n_classes,)
         The intercept of the certificate: `intercept_`, unless the threshold moved.
-    classes_, threshold_, radius_, l2_, intercept_cost_, class_factors_, sigmoids_
+    classes_, threshold_, radius_, l2_, intercept_cost_, class_factors_, sigmoids_,
+    mean_
         As in `WassersteinSVC`; likewise `n_features_in_` and `feature_names_in_`.
     objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
         The certificate, as in `WassersteinSVC`. The weights of `result_` are
@@ -325,6 +326,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         Problems have centred functions; the intercept is that of k itself.
         """
         self.gamma_ = solved.gamma
+        self.mean_, _ = data.average_row(None)
         problems = solved.problems.given
         weights = solved.weights
         basis = solved.basis

@@ -136,6 +136,9 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         `certified_intercept_` minus `intercept_`.
     sigmoids_ : array of shape (1 or n_classes, 2)
         Slope and offset of the sigmoid of every decision.
+    mean_ : array of shape (n_features,)
+        The average training row, by the sample weights; `explain` measures
+        contributions from it.
     n_iter_ : int
         Number of iterations, the maximum over the classes.
     result_ : Result, or list of them
@@ -245,6 +248,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
 
     def _store_classifier(self, data: FitData, solved: Solved) -> None:
         self.coef_ = data.like(solved.weights)
+        self.mean_, self._mass_of_mean = data.average_row(solved.problems.given[0])
         # A later partial_fit starts from this fit.
         self.__dict__.pop("_block_fits", None)
 

@@ -107,8 +107,8 @@ def feed_block(model, X, y, classes, sample_weight, flip_cost) -> None:
     if not is_by_row:
         flip_cost = flip_costs_of_rows(model.flip_cost, y, model.classes_)
     parameters = model._problem_parameters(flip_cost)
+    data = FitData(X, y, model.classes_, counts)
     if is_first:
-        data = FitData(X, y, model.classes_, counts)
         intercept_cost = _intercept_cost(model, data, weights, parameters, goes_on)
         parameters["intercept_cost"] = intercept_cost
         radius, l2 = _radius_and_ridge(model, data, weights, parameters, goes_on)
@@ -128,9 +128,14 @@ def feed_block(model, X, y, classes, sample_weight, flip_cost) -> None:
         sides = one_vs_rest.side_weights(y, label, model.classes_, weights)
         fit.feed(CheckedRows(X), signs, sides, parameters["flip_cost"])
 
-    # 4. Store the classifier. There is neither a certificate nor a moved threshold.
+    # 4. Store the classifier, and the average of all rows so far. There is neither a
+    # certificate nor a moved threshold.
     model.coef_ = np.stack([fit.weights for fit in block_fits])
     model.intercept_ = np.array([fit.intercept for fit in block_fits])
+    mean, mass = data.average_row(None)
+    model._mass_of_mean = getattr(model, "_mass_of_mean", 0.0) + mass
+    before = getattr(model, "mean_", mean)
+    model.mean_ = before + (mean - before) * (mass / model._mass_of_mean)
     model.threshold_ = 0.0
     model.n_iter_ = block_fits[0].n_blocks
     model.result_ = None

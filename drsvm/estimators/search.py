@@ -154,7 +154,7 @@ class WassersteinSVCCV(
         refit, `intercept_cost_` is a number.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, certified_intercept_, threshold_, sigmoids_, classes_
+    coef_, intercept_, certified_intercept_, threshold_, sigmoids_, classes_, mean_
         As in `WassersteinSVC`, from the refit; likewise `n_features_in_` and
         `feature_names_in_`.
     objective_, lower_bound_, gap_, radius_price_, n_iter_, result_

@@ -346,6 +346,13 @@ def _check_arrays(model: Model) -> None:
         rows.shape[1] == state.get("n_features_in_"),
         f"n_features_in_ is not the number of columns of {points}.",
     )
+    # Files of earlier versions do not have it.
+    mean = state.get("mean_")
+    if mean is not None:
+        require(
+            _is_array(mean, 1) and len(mean) == rows.shape[1],
+            "mean_ is not an array with one finite number per feature.",
+        )
     sigmoids = state.get("sigmoids_")
     if sigmoids is not None:
         require(

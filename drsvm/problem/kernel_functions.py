@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from scipy.special import erf
 
 from drsvm.problem.memory_rows import dense
 from drsvm.utils.annotations import Matrix, Vector
@@ -258,6 +259,45 @@ class Rbf(Radial):
             The gradients.
         """
         return 2.0 * self.gamma * (terms @ Z - terms.sum(axis=1)[:, None] * X)
+
+    def contributions(self, X, Z, start, coef) -> np.ndarray:
+        """Return what features contribute to Σ_j c_ij (k(x_i, z_j) − k(start, z_j)).
+
+        These are integrated gradients (Sundararajan, Taly and Yan, ICML 2017): with
+        u = x − start, the l-th is u_l ∫ ∂_l f(start + t u) dt from 0 to 1. The integral
+        of k along the line is one of a normal density. That of t k follows from the
+        change of k, −2γ ∫ ((start − z)·u + t u·u) k dt, so that contributions add up.
+
+        Parameters
+        ----------
+        X, Z : arrays of shape (n, d), (m, d)
+            The points x_i and z_j.
+        start : array of shape (d,)
+            The point from which contributions are measured.
+        coef : array of shape (n, m)
+            The coefficients c_ij.
+
+        Returns
+        -------
+        array of shape (n, d)
+            The contributions.
+        """
+        steps = X - start
+        offsets = start - Z
+        products = steps @ offsets.T
+        # A row at the start has no contributions, but must not divide by 0.
+        least = np.finfo(np.float64).eps ** 2 / self.gamma
+        squares = np.maximum(squared_norms(steps), least)[:, None]
+        # γ ‖start + t u − z‖² = nearest + (first + t length)²
+        length = np.sqrt(self.gamma * squares)
+        first = self.gamma * products / length
+        nearest = np.maximum(self.gamma * squared_norms(offsets) - first**2, 0.0)
+        density = (erf(first + length) - erf(first)) / length
+        integrals = 0.5 * math.sqrt(math.pi) * np.exp(-nearest) * density
+        changes = self.values(X, Z) - self.values(start[None], Z)
+        moments = -(changes / (2.0 * self.gamma) + products * integrals) / squares
+        along = (coef * moments).sum(axis=1)[:, None] * steps
+        return -2.0 * self.gamma * steps * ((coef * integrals) @ offsets + along)
 
 
 @dataclass(frozen=True)

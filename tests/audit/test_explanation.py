@@ -122,14 +122,10 @@ def test_shifts_turn_the_decision_and_no_shorter_one_does(norm):
 def test_contributions_add_up(drawn, data):
     problem, (w, b) = drawn
     X = np.array(problem.X)
-    centre = generator(data.draw).normal(size=problem.n_features)
-    for given_centre, middle in ((None, 0.0), (centre, centre)):
-        found = explain((w, b), X, centre=given_centre)
-        terms = (
-            np.abs(w) @ np.abs(X - middle).T
-            + abs(b)
-            + np.abs(w) @ np.abs(middle + 0 * w)
-        )
+    drawn_row = generator(data.draw).normal(size=problem.n_features)
+    for centre, middle in ((X, X.mean(axis=0)), (drawn_row, drawn_row)):
+        found = explain((w, b), X, centre=centre)
+        terms = np.abs(w) @ np.abs(X - middle).T + abs(b) + np.abs(w) @ np.abs(middle)
         assert (
             np.abs(found.contributions.sum(axis=1) + found.base - (X @ w + b))
             <= 1e-13 * terms
@@ -137,14 +133,10 @@ def test_contributions_add_up(drawn, data):
         np.testing.assert_array_equal(found.contributions, w * (X - middle))
         np.testing.assert_allclose(found.decision, X @ w + b, atol=1e-13 * terms.max())
         rows = sparse.csr_array(X)
-        found = explain((w, b), rows, centre=given_centre)
-        assert sparse.issparse(found.contributions) == (given_centre is None)
-        dense = (
-            found.contributions.toarray()
-            if given_centre is None
-            else found.contributions
+        found = explain((w, b), rows, centre=centre)
+        np.testing.assert_allclose(
+            found.contributions, w * (X - middle), atol=1e-14 * (1 + terms.max())
         )
-        np.testing.assert_array_equal(dense, w * (X - middle))
         assert rows.toarray().tolist() == X.tolist()
 
 
@@ -157,7 +149,7 @@ def test_nothing_can_turn_a_constant_model_or_one_of_fixed_columns():
         assert np.isinf(found.distance).all() and not found.turning_shift.any()
         assert (found.prediction != found.turns_to).all()
     assert constant.reasons() == ["", ""] and "inf" in repr(fixed)
-    on_boundary = explain(([1.0, 0.0], 0.0), [[0.0, 3.0]])
+    on_boundary = explain(([1.0, 0.0], 0.0), [[0.0, 3.0]], centre=[0.0, 0.0])
     assert on_boundary.distance == 0 and not on_boundary.turning_shift.any()
 
 
@@ -226,7 +218,7 @@ def test_steps_of_one_column_each_keep_the_units_of_the_table(step, n_classes):
     )
     assert (
         "income = " in " ".join(found.reasons())
-        and list(found.to_frame().columns[5:]) == found.features
+        and list(found.to_frame().columns[6:]) == found.features
     )
 
 
@@ -245,8 +237,10 @@ def test_features_of_one_column_add_up_to_it():
     model = make_pipeline(steps, LogisticRegression()).fit(X, y)
     found = explain(model, X[["town_Rome", "id", "income", "town", "age", "rate"]])
     assert found.features == ["age", "income", "rate", "town", "town_Rome", "id"]
+    rows = model[:-1].transform(X)
     terms = pandas.DataFrame(
-        model[:-1].transform(X) * model[-1].coef_, columns=steps.get_feature_names_out()
+        (rows - rows.mean(axis=0)) * model[-1].coef_,
+        columns=steps.get_feature_names_out(),
     )
     expected = {
         "age": terms["n__age"] + terms["n__missingindicator_age"],
@@ -411,7 +405,7 @@ def test_rows_that_no_shift_of_the_columns_turns_have_nan():
     X = X / [1.0, 300.0, 1e-4] - [0.0, 17.0, 0.0]
     model.fit(X, y)
     assert np.isnan(explain(model, X, norm=1).turning_shift).all()
-    one = explain(model, X[:1])
+    one = explain(model, X[:1], centre=X)
     assert one.contributions.shape == (1, 3) and len(one.reasons()) == 1
 
 
@@ -455,6 +449,7 @@ def test_models_around_classifiers():
     np.testing.assert_array_equal(
         fixed.predict(X + 1.001 * found.turning_shift), found.turns_to
     )
+    # After a StandardScaler, the average training row is 0.
     np.testing.assert_allclose(
         found.base, plain[-1].intercept_[0] - math.log(4), rtol=1e-9
     )
@@ -464,7 +459,7 @@ def test_models_around_classifiers():
     )
     result = solve(Problem(X / [1, 300, 1e-4], y, radius=0.1, fit_intercept=True))
     found = explain(result, X / [1, 300, 1e-4])
-    np.testing.assert_allclose(found.base, result.intercept)
+    np.testing.assert_allclose(found.base, found.decision.mean())
     assert set(found.prediction) == {-1, 1} and found.features == [
         "age",
         "income",
@@ -505,7 +500,7 @@ def test_kernels(n_classes):
     np.testing.assert_allclose(
         found.contributions.sum(axis=1) + found.base, found.decision, atol=1e-9
     )
-    assert found.features == [f"row {row}" for row in model.landmark_indices_]
+    assert found.features == list(X)
     values = model.decision_function(X)
     if n_classes == 2:
         np.testing.assert_allclose(found.decision, values, atol=1e-9)
@@ -533,11 +528,12 @@ def test_kernels(n_classes):
             / np.linalg.norm(steps, axis=1, keepdims=True)
         )
         np.testing.assert_array_equal(model.predict(X + steps), found.prediction)
-    assert found.reasons(1)[0].startswith("row " if n_classes == 2 else "rather than")
-    with pytest.raises(
-        ValueError, match="centre is for linear classifiers, and this one has a kernel"
-    ):
-        explain(model, X, centre=X.mean())
+    assert (" = " in found.reasons(1)[0]) and (
+        found.reasons(1)[0].startswith("rather than") == (n_classes == 3)
+    )
+    at_row = explain(model, X, centre=X.iloc[0])
+    np.testing.assert_allclose(at_row.base[0], at_row.decision[0])
+    np.testing.assert_allclose(at_row.contributions[0], 0.0, atol=1e-12)
 
 
 def test_svc():
@@ -546,7 +542,10 @@ def test_svc():
     model = SVC().fit(X, y)
     found = explain(model, X)
     np.testing.assert_allclose(found.decision, model.decision_function(X), atol=1e-9)
-    assert found.features == [f"row {row}" for row in model.support_]
+    assert found.features == ["feature 0", "feature 1", "feature 2"]
+    np.testing.assert_allclose(
+        found.contributions.sum(axis=1), found.decision - found.base, atol=1e-9
+    )
     linear = explain(SVC(kernel="linear").fit(X, y), X)
     assert linear.turning_shift.shape == X.shape
 
@@ -562,7 +561,7 @@ def test_sparse_rows_in_a_pipeline(dtype):
     y = np.arange(60) % 2
     model = make_pipeline(MaxAbsScaler(), plain_svc(0.01, norm=math.inf)).fit(X, y)
     found = explain(model, X)
-    assert sparse.issparse(found.contributions) and found.features[7] == "feature 7"
+    assert found.features[7] == "feature 7"
     assert np.diff(X.indptr).min() == 0  # a row without entries
     np.testing.assert_allclose(
         found.contributions.sum(axis=1) + found.base, found.decision, atol=1e-12
@@ -571,7 +570,7 @@ def test_sparse_rows_in_a_pipeline(dtype):
     np.testing.assert_array_equal(moved, found.turns_to)
     assert (
         len(found.reasons(2)) == 60
-        and found.to_frame().shape == (60, 13)
+        and found.to_frame().shape == (60, 14)
         and "60 rows" in repr(found)
     )
     dense = explain(model, X.toarray())
@@ -609,8 +608,9 @@ def test_the_result_can_be_copied_and_shown():
     again = pickle.loads(pickle.dumps(found))
     np.testing.assert_array_equal(again.turning_shift, found.turning_shift)
     frame = found.to_frame()
-    assert frame.index[2] == "r2" and list(frame)[:5] == [
+    assert frame.index[2] == "r2" and list(frame)[:6] == [
         "prediction",
+        "runner_up",
         "turns_to",
         "decision",
         "distance",

@@ -216,6 +216,7 @@ def test_the_estimator_stays_on_the_card(labels):
         expected.radius_, rel=1e-2
     )
     np.testing.assert_allclose(model.coef_.get(), expected.coef_, atol=1e-2)
+    np.testing.assert_allclose(model.mean_, expected.mean_, rtol=1e-9)
     decided = model.predict(on_card(X))
     decided = decided.get() if isinstance(decided, cupy().ndarray) else decided
     assert (decided == expected.predict(X)).mean() > 0.999
@@ -260,6 +261,7 @@ def test_three_classes_of_weight():
         "calibration": "sigmoid",
     }
     model = WassersteinSVC(**given).fit(on_card(X), on_card(y))
+    np.testing.assert_allclose(model.mean_, X.mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(model.objective_, expected.objective_, atol=2e-8)
     chances = model.predict_proba(on_card(X)).get()
     assert (chances.argmax(axis=1) == model.predict(X)).all() and abs(

@@ -10,6 +10,7 @@ from thorough import unless_long
 
 from drsvm import (
     ClippedScaler,
+    WassersteinKernelSVC,
     WassersteinSVC,
     WassersteinSVCCV,
     load_model,
@@ -66,6 +67,19 @@ def test_it_is_the_same_classifier(data, parameters):
     np.testing.assert_allclose(
         there.coef_, here.coef_, atol=2e-3 * np.abs(here.coef_).max()
     )
+    np.testing.assert_allclose(there.mean_, here.mean_, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model", [WassersteinSVC(0.1), WassersteinKernelSVC(n_landmarks=5, radius=0.1)]
+)
+def test_the_average_row_is_that_of_the_given_weights(data, model):
+    X, y = data
+    counts = np.random.default_rng(1).integers(1, 4, 600).astype(float)
+    y = y if hasattr(model, "kernel") else np.where(X[:, 0] > 3.5, "other", y)
+    model.fit(*on_cluster(X, y), da.from_array(counts, chunks=(CUTS,)))
+    expected = np.average(X, axis=0, weights=counts)
+    np.testing.assert_allclose(model.mean_, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

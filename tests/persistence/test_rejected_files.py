@@ -251,6 +251,10 @@ def test_allowed_types_that_are_not_a_model(rejection):
         *(("intercept_", value) for value in (0.0, np.ones(2), np.array(["a"]))),
         *(("classes_", value) for value in (["a", "b"], np.array(["a"]), None)),
         *(("n_features_in_", value) for value in (4, "3", None)),
+        *(
+            ("mean_", value)
+            for value in (0.0, [0.0] * 3, np.ones(2), np.full(3, np.nan))
+        ),
         *(("objective", value) for value in ("0.5", None)),
         *(("weights", value) for value in ([1.0], "text")),
         *(
