@@ -97,6 +97,7 @@ def audit(
     header: opt.Header = None,
     missing: opt.Missing = None,
     missing_values: opt.MissingValues = None,
+    decimal: opt.Decimal = None,
     radii: Radii = None,
     flip_cost: FlipCost = None,
     norm: Norm = None,

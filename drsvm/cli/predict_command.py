@@ -67,6 +67,7 @@ def predict(
     header: opt.Header = None,
     missing: opt.Missing = None,
     missing_values: opt.MissingValues = None,
+    decimal: opt.Decimal = None,
     keep: Keep = None,
     probability: Probability = False,
     explain: Explain = None,

@@ -33,6 +33,8 @@ Payload: TypeAlias = dict[str, Any]
 OPTIONS = {
     "WassersteinSVCCV": "--cv",
     "folder": "--spool",
+    "make_pipeline(ClippedScaler(), WassersteinSVC())": "--standardise",
+    "make_pipeline(ClippedScaler(), WassersteinKernelSVC())": "--standardise",
 }
 # Warnings that are not about the user's data
 FOR_DEVELOPERS = (DeprecationWarning, FutureWarning, ResourceWarning)
@@ -88,11 +90,12 @@ class Screen:
             document = plain({**payload, "notes": self.notes})
             print(json.dumps(document, indent=2, allow_nan=False))
             return
-        from drsvm.cli.terminal import table_of
+        from drsvm.cli.terminal import tables_of
 
         for part in shown:
             if isinstance(part, dict):
-                self._print(table_of(part), stderr=stderr, soft_wrap=False)
+                for table in tables_of(part, _console(stderr)):
+                    self._print(table, stderr=stderr, soft_wrap=False)
             else:
                 self._print(part, stderr=stderr)
 
@@ -145,7 +148,7 @@ def _console(stderr: bool) -> "Console":
     width = None
     if not stream.isatty():
         # There is no width to respect.
-        width = 160
+        width = 10_000
     return Console(file=stream, width=width)
 
 

@@ -31,7 +31,6 @@ WITHOUT_MODEL = (
     "id",
     "categorical",
     "numeric",
-    "decimal",
     "index_base",
     "max_features",
 )

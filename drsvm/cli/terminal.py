@@ -17,6 +17,7 @@ from rich.table import Table
 
 from drsvm.cli.options import Columns
 
+WIDE = 10_000  # the width of a console that is no limit
 # Number formats by column; other columns show four decimals
 DIGITS = {
     "objective": ".8f",
@@ -61,6 +62,25 @@ class Bar(Progress):
             self.update(self._task, completed=share)
 
         return receive
+
+
+def tables_of(columns: Columns, console: Console) -> list[Table]:
+    """Return columns as one table or, where it is too wide, as several.
+
+    Each of them begins with the first column.
+    """
+    tables = []
+    first, *others = columns
+    shown = [first]
+    for name in others:
+        table = table_of({each: columns[each] for each in (*shown, name)})
+        wide = console.options.update(width=WIDE)
+        needed = console.measure(table, options=wide).maximum
+        if needed > console.width and len(shown) > 1:
+            tables.append(table_of({each: columns[each] for each in shown}))
+            shown = [first]
+        shown.append(name)
+    return [*tables, table_of({each: columns[each] for each in shown})]
 
 
 def table_of(columns: Columns) -> Table:

@@ -9,6 +9,7 @@ from scipy.stats import norm
 from drsvm.problem.memory_rows import must_stay
 from drsvm.problem.validation import check_entries
 from drsvm.utils.annotations import Matrix, Values
+from drsvm.utils.messages import Message, Parameter
 from drsvm.utils.user_warnings import warn_user
 
 # The robust deviation comes from the range without this share of the cells at either
@@ -23,8 +24,13 @@ ROUNDING = 1e-12
 FAR = 50.0
 # A column that varies this number of times as much as others hides them
 WIDE = 100.0
-# A column that varies by this share of the widest one is constant but for rounding
+# A column that varies by this share of the widest one is constant but for rounding, if
+# the widest is no wider than this: such columns are from a scaler, or are principal
+# components. Beside wider ones, such as times in nanoseconds, they are columns.
 NEARLY_CONSTANT = 1e-12
+WIDEST_SCALED = 1e3
+# Ratios from here on are powers of ten
+LONG_RATIO = 1e9
 # This number of rows describes a column
 SAMPLE_ROWS = 5000
 MAX_NAMED = 5  # rows or columns that a warning names, to stay short
@@ -207,7 +213,7 @@ def _warn_of_scales(
     # A value between the lowest and the highest one
     has_third_value = ((X.min(axis=0) < X) & (X.max(axis=0) > X)).any(axis=0)
     # Behind a scaler, a constant column may vary by rounding errors.
-    varies = sizes > NEARLY_CONSTANT * sizes.max()
+    varies = sizes > NEARLY_CONSTANT * min(sizes.max(), WIDEST_SCALED)
     # The columns that count, the widest one first
     order = np.argsort(-sizes)
     order = order[(has_third_value & varies)[order]]
@@ -222,11 +228,16 @@ def _warn_of_scales(
         who = f"columns {_listed(wide, names)} vary up to"
     else:
         who = f"column {_listed(wide, names)} varies"
-    warn_user(
-        f"Different scales: {who} {sizes[order[0]] / usual:,.0f} times as much as "
-        "others, which hardly count then, because shifts and distances are measured in "
-        f"the units of the columns: use make_pipeline(ClippedScaler(), {classifier}())."
+    ratio = sizes[order[0]] / usual
+    times = f"{ratio:,.0f}"
+    if ratio >= LONG_RATIO:
+        times = f"{ratio:.0e}"
+    remedy = Parameter(f"make_pipeline(ClippedScaler(), {classifier}())")
+    text = (
+        "Different scales: {} {} times as much as others, which hardly count then, "
+        "because shifts and distances are measured in the units of the columns: use {}."
     )
+    warn_user(Message(text, who, times, remedy))
 
 
 def quantiles(cells: np.ndarray, weights: np.ndarray) -> np.ndarray:

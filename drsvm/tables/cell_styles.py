@@ -81,6 +81,10 @@ class Style:
     CATEGORY = "category"
 
 
+NUMBER_STYLES = (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS)
+# How numbers with a decimal sign are written, if they have separators of thousands
+STYLES_BY_SIGN = {",": Style.DECIMAL_COMMA, ".": Style.THOUSANDS}
+
 _DAYS = (
     "%Y/%m/%d",
     "%d.%m.%Y",
@@ -144,6 +148,8 @@ def description_of(style: str) -> str:
         return "yes or no"
     if style == Style.PLAIN:
         return "numbers"
+    if style == Style.DECIMAL_COMMA:
+        return "numbers with decimal commas"
     if style == Style.ISO_DATE:
         return "dates such as 2024-12-31"
     if style in DATE_STYLES:

@@ -59,8 +59,14 @@ def _not_a_number(name: str, wrong: NotANumber, place: str) -> Message:
     """Return the problem that a cell does not have the style of its column."""
     remedy = "write all dates of the column like that."
     fixes = []
-    # A date in another form is not empty.
-    if not wrong.is_date:
+    # A date in another form is not empty, nor is a number with another decimal sign.
+    if wrong.signs:
+        signs = [Parameter("decimal", sign) for sign in wrong.signs]
+        ways = " or ".join(["{}"] * len(signs))
+        remedy = Message(f"name the decimal sign of the file ({ways}).", *signs)
+        if len(signs) == 1:
+            fixes = signs
+    elif not wrong.is_date:
         what = "correct it, or let it count as empty ({})."
         remedy = Message(what, Parameter("missing_values"))
         fixes = [Parameter("missing_values", text) for text in wrong.texts]

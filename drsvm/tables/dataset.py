@@ -1,12 +1,17 @@
 """Options and results of the readers."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from drsvm.tables.arrow_columns import Table
-from drsvm.tables.cell_styles import MISSING, Style
+from drsvm.tables.cell_styles import (
+    MISSING,
+    NUMBER_STYLES,
+    STYLES_BY_SIGN,
+    Style,
+)
 from drsvm.utils.annotations import Matrix
 
 
@@ -86,6 +91,18 @@ class Schema:
     def style(self, column: str) -> str:
         """Return how the cells of a column are written: a `Style`."""
         return self.styles.get(column, Style.PLAIN)
+
+    def with_decimal(self, sign: str | None) -> "Schema":
+        """Return the schema of a file whose numbers have another decimal sign."""
+        if sign is None:
+            return self
+        styles = dict(self.styles)
+        for name in self.columns:
+            style = self.style(name)
+            kind = style.removesuffix(Style.OR_EMPTY)
+            if kind in NUMBER_STYLES:
+                styles[name] = style.replace(kind, STYLES_BY_SIGN[sign])
+        return replace(self, styles=styles)
 
     def of_style(self, *styles: str) -> list[str]:
         """Return the columns whose cells have one of some styles.

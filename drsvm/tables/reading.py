@@ -164,9 +164,9 @@ def read_like(
     schema : Schema
         That of the earlier file.
     options : ReadOptions, optional
-        Only ``format``, ``label``, ``delimiter``, ``header``, ``missing``, ``keep``,
-        ``by``, ``missing_values`` and ``unlabelled`` are used; the schema determines
-        the rest.
+        Only ``format``, ``label``, ``delimiter``, ``header``, ``decimal``, ``missing``,
+        ``keep``, ``by``, ``missing_values`` and ``unlabelled`` are used; the schema
+        determines the rest.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def read_like(
     if label is not None:
         wanted.append(label)
     table = file.read(wanted, label, empty)
-    X = converted(file, table, schema, empty)
+    X = converted(file, table, schema.with_decimal(options.decimal), empty)
 
     # 3. The rows that are used; the labels of some may be missing
     needed = None if options.unlabelled else label

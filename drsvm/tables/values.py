@@ -12,6 +12,8 @@ from drsvm.tables.cell_styles import (
     DATE_STYLES,
     EXACT,
     MISSING,
+    NUMBER_STYLES,
+    STYLES_BY_SIGN,
     TRUTH_WORDS,
     Style,
     as_number,
@@ -99,6 +101,8 @@ class NotANumber(ValueError):
         What the style is, in words.
     is_date : bool
         Whether the column has dates, and this is one in another form.
+    signs : list of str
+        The decimal signs with which it is a number.
     """
 
     def __init__(self, cells: Coded, numbers: list[float | None], style: str):
@@ -112,6 +116,11 @@ class NotANumber(ValueError):
         self.is_date = False
         if style in DATE_STYLES:
             self.is_date = any(fits(form, [self.text]) for form in DATE_STYLES)
+        self.signs = []
+        if style.removesuffix(Style.OR_EMPTY) in NUMBER_STYLES:
+            for sign, form in STYLES_BY_SIGN.items():
+                if fits(form, [self.text]):
+                    self.signs.append(sign)
         super().__init__(f"row {self.row + 1} contains {shown(self.text)}")
 
 
@@ -191,7 +200,9 @@ def numbers_of(
     NotANumber
         For a cell of another style.
     """
-    is_plain = style.removesuffix(Style.OR_EMPTY) in (Style.PLAIN, Style.TRUTH)
+    # Plain numbers have points, as those with separators of thousands.
+    may_be_plain = (Style.PLAIN, Style.TRUTH, Style.THOUSANDS)
+    is_plain = style.removesuffix(Style.OR_EMPTY) in may_be_plain
     if is_plain and hasattr(column, "type") and is_text(column):
         # Texts of pyarrow are converted at once if all of them are numbers.
         numbers = as_numbers(column)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
@@ -69,6 +70,26 @@ def test_leads_are_said_only_if_the_others_have_not_seen_the_rows(
             "LinearSVC (95"
             not in drsvm_command("audit", model, other, "--compare", *more)[1]
         )
+
+
+def test_no_column_of_the_table_is_cut(drsvm_command, model, table, monkeypatch):
+    from rich.console import Console
+
+    audit = ("audit", model, table, "--compare", "--costs", "cat=1,dog=10")
+    out = drsvm_command(*audit)[1]
+    assert "…" not in out and "population cost" in out
+    [header] = [line for line in out.splitlines() if "radius  " in line]
+    # On a terminal, a wide table is several, each with the radius.
+    monkeypatch.setattr(
+        "drsvm.cli.screen._console", lambda stderr: Console(stderr=stderr, width=60)
+    )
+    narrow = drsvm_command(*audit)[1]
+    assert "…" not in narrow
+    tables = [line for line in narrow.splitlines() if "radius  " in line]
+    assert len(tables) > 2 and max(map(len, tables)) <= 60
+    names = re.findall(r"\S+(?: \S+)*", header)
+    for name in [*names, *re.findall(r"\d\.\d{4}", out)]:
+        assert name in narrow
 
 
 def test_audit_of_three_classes(drsvm_command, answer_of, tmp_path):

@@ -206,6 +206,33 @@ def test_decimal_commas(drsvm_command, answer_of, tmp_path):
     )
 
 
+def test_new_rows_with_another_decimal_sign(answer_of, error_of, tmp_path):
+    """What fits no other sign is suggested, and all commands that take a model read it."""
+    points, commas, model = (tmp_path / name for name in ("a.csv", "b.csv", "c.drsvm"))
+    table = frame(income=(1000 * RNG.random(N)).round(2)).drop(columns="usage")
+    table.to_csv(points, index=False)
+    table.to_csv(commas, index=False, sep=";", decimal=",")
+    answer_of("fit", points, "--label", "churn", "--model", model)
+    expected = answer_of("predict", model, points)["predictions"]["decision"]
+    error = error_of("predict", model, commas)
+    assert (
+        "the model needs numbers: name the decimal sign of the file (--decimal ,)."
+        in error
+    )
+    assert "b.csv --decimal ,\n" in error
+    read = answer_of("predict", model, commas, "--decimal", ",")
+    assert read["predictions"]["decision"] == expected
+    for command in ("audit", "drift"):
+        assert answer_of(command, model, commas, "--decimal", ",")
+    # The other way round, where points could separate thousands
+    answer_of("fit", commas, "--label", "churn", "--model", model)
+    error = error_of("predict", model, points)
+    assert "the model needs numbers with decimal commas" in error
+    assert "--decimal .\n" in error
+    read = answer_of("predict", model, points, "--decimal", ".")
+    assert read["predictions"]["decision"] == expected
+
+
 def test_dots_that_separate_thousands(drsvm_command, answer_of, tmp_path):
     """They do where the decimals of another column have commas.
 

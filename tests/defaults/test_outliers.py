@@ -257,6 +257,16 @@ def test_a_column_on_another_scale_is_named_once_with_the_remedy(uneven, model):
     assert message.startswith("Different scales: column 2 varies")
 
 
+@pytest.mark.parametrize("scale", [1e7, 1e13, 1e16, 2.0**64])
+@pytest.mark.filterwarnings("ignore:The fitted classifier is constant")
+def test_hashed_ids_and_nanoseconds_are_on_another_scale(uneven, scale):
+    X, y = uneven
+    X = X.assign(income=np.random.default_rng(0).uniform(size=len(X)) * scale)
+    [message] = warnings_of(lambda: WassersteinSVC(0.1, l2=0.1).fit(X, y))
+    assert "column 'income' varies" in message
+    assert re.search(r" \d(,\d{3},\d{3}|e\+\d\d) times", message)
+
+
 def test_no_word_about_scales_that_do_no_harm(uneven):
     X, y = uneven
     silent = {
