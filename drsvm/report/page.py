@@ -208,6 +208,13 @@ def percent(share: float | None, digits: int = 1) -> str:
     return f"{100 * float(share):.{digits}f}\u202f%"
 
 
+def _breakable(cell: object) -> str:
+    """Return the HTML of a cell, in which names may break behind _ and =."""
+    from markupsafe import escape
+
+    return re.sub(r"(?<=\w[_=])(?=\w)", "<wbr>", escape(cell))
+
+
 def listed(items: Iterable[str]) -> str:
     """Return items as an enumeration: a, b and c."""
     *others, last = items
@@ -218,6 +225,7 @@ def listed(items: Iterable[str]) -> str:
 
 # Filters that are the same for all formats.
 FILTERS: Mapping[str, Callable[..., str]] = {
+    "breakable": _breakable,
     "listed": listed,
     "unwrapped": _unwrapped,
     "without_blank_lines": _without_blank_lines,

@@ -87,6 +87,11 @@ def test_strings_of_the_user_are_text(nasty_report):
         assert name in seen
 
 
+def test_names_in_tables_break_between_their_words(nasty_report):
+    assert "$a_<wbr>b$ 100 %</td>" in nasty_report.html
+    assert "f<wbr>f" not in nasty_report.html
+
+
 def test_the_page_shows_what_was_proven(report):
     made = report[0]
     summary = report[0].summary
