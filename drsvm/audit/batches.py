@@ -19,7 +19,7 @@ from drsvm.problem.validation import check_label_vector, check_that_labels_are_g
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
 from drsvm.utils.arguments import about
 from drsvm.utils.lazy import optional
-from drsvm.utils.messages import right_aligned
+from drsvm.utils.messages import counted, right_aligned
 
 # Number of rows of each class that a batch needs to be trained on and audited: two in
 # either half
@@ -209,8 +209,8 @@ def _check_batch(name: Any, labels: np.ndarray, classes: np.ndarray) -> None:
     fewest = min(np.sum(labels == label) for label in classes)
     if fewest < FEWEST_ROWS:
         raise ValueError(
-            f"batch {name!r} has {fewest} rows of a class, but needs {FEWEST_ROWS}: "
-            "make batches larger."
+            f"batch {name!r} has {counted(fewest, 'row')} of a class, but needs "
+            f"{FEWEST_ROWS}: make batches larger."
         )
 
 

@@ -41,7 +41,7 @@ from drsvm.problem.memory_rows import dense
 from drsvm.problem.validation import check_rows, check_weight_vector
 from drsvm.utils.annotations import Classifier, Matrix, NormName, Values, Vector
 from drsvm.utils.lazy import cached_property, optional
-from drsvm.utils.messages import number
+from drsvm.utils.messages import counted, number
 from drsvm.utils.parallel import slices
 from drsvm.utils.user_warnings import warn_user
 
@@ -237,9 +237,10 @@ class Explanation:
         means = np.abs(self.contributions).mean(axis=0)
         order = np.argsort(-means, kind="stable")
         largest = ", ".join(f"{self.features[j]} {means[j]:.3g}" for j in order[:3])
+        rows = counted(len(self.decision), "row")
+        features = counted(len(self.features), "feature")
         return (
-            f"Explanation({len(self.decision):,} rows, {len(self.features):,} "
-            f"features; distance {self.distance.min():.3g} to "
+            f"Explanation({rows}, {features}; distance {self.distance.min():.3g} to "
             f"{self.distance.max():.3g}; largest on average: {largest})"
         )
 

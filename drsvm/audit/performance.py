@@ -19,7 +19,7 @@ from drsvm.audit.intervals import (
 )
 from drsvm.defaults.one_vs_rest import codes_of_predictions
 from drsvm.defaults.roc_auc import auc_parts
-from drsvm.utils.messages import right_aligned
+from drsvm.utils.messages import counted, right_aligned
 
 # A confusion matrix of more classes is not printed: it is wider than a terminal.
 MAX_CLASSES = 12
@@ -194,7 +194,7 @@ def summary(found: Figures) -> str:
     return (
         f"accuracy {found['accuracy']:.4f} (always {always['label']}: "
         f"{always['accuracy']:.4f}), balanced {found['balanced_accuracy']:.4f}{auc} "
-        f"({found['rows']:,} rows)"
+        f"({counted(found['rows'], 'row')})"
     )
 
 

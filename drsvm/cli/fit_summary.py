@@ -24,6 +24,7 @@ from drsvm.report.verdict import (
     missed_class,
     share_of_flips,
 )
+from drsvm.utils.messages import counted
 
 NOISE = (
     "decision values differ by less than the accuracy of the solution; ranks, ROC AUC "
@@ -204,9 +205,7 @@ def _data_line(payload: Payload) -> str:
     side = "one-vs-rest"
     if payload["positive"] is not None:
         side = f"positive: {payload['positive']}"
-    features = "1 feature"
-    if payload["features"] != 1:
-        features = f"{payload['features']:,} features"
+    features = counted(payload["features"], "feature")
     return f"{payload['rows']:,} rows, {features}, labels {labels}; {side}"
 
 
@@ -278,7 +277,7 @@ def proof_line(payload: Payload, certificate: Payload) -> str:
     if certificate["only_for"]:
         optimum = f"the optimum for {certificate['only_for']}"
     n_iter = certificate["n_iter"]
-    steps = "1 iteration" if n_iter == 1 else f"{n_iter:,} iterations"
+    steps = counted(n_iter, "iteration")
     return (
         f"{name}worst-case risk {certificate['objective']:.8f}{placed}, at most "
         f"{certificate['gap']:.1e} above {optimum} (tolerance "
@@ -323,7 +322,7 @@ def _verdict(
     label = missed_class(tested)
     if label is None:
         return {}
-    first = f"most {label}: {finds(tested, label)}"
+    first = f"most rows of class {label}: {finds(tested, label)}"
     if not alternatives:
         return {"missed": first}
     lines = [f"{first}; others, on the same rows:"]

@@ -123,10 +123,12 @@ def predict(
 
 def _text(payload: Payload, legend: list[str]) -> str:
     from drsvm.audit.performance import IF_NEW, by_class, interval_line, summary
+    from drsvm.utils.messages import counted
 
     counts = payload["predicted"].items()
     predicted = ", ".join(f"{label} ({count:,})" for label, count in counts)
-    lines = [f"{payload['rows']:,} rows, predicted {predicted}", *legend]
+    rows = counted(payload["rows"], "row")
+    lines = [f"{rows}, predicted {predicted}", *legend]
     figures = payload["scores"]
     if figures:
         lines += [summary(figures), interval_line(figures, IF_NEW), *by_class(figures)]

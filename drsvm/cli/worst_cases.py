@@ -14,6 +14,7 @@ from drsvm.cli.class_labels import costs_by_label
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import Settings, costs_of_classes
+from drsvm.utils.messages import counted
 
 # What is also shown of each of several classes against the rest
 BY_CLASS = ("risk", "error")
@@ -185,7 +186,7 @@ def title(classifier, payload: Payload) -> str:
     if payload["limit"] == "row":
         shifts = "each row shifted by at most the radius"
     return (
-        f"{worst} on {payload['rows']:,} rows, {shifts}, flip cost "
+        f"{worst} on {counted(payload['rows'], 'row')}, {shifts}, flip cost "
         f"{payload['flip_cost']:g}, norm {payload['norm']:g}"
     )
 

@@ -39,7 +39,7 @@ from drsvm.tables.clipped_cells import clipped_cells
 from drsvm.tables.copies import about_copies, copies_of, held_out_rows
 from drsvm.tables.notes import what_was_clipped
 from drsvm.utils.annotations import Labels, Matrix
-from drsvm.utils.messages import number
+from drsvm.utils.messages import counted, number
 
 
 class RowsForReport(NamedTuple):
@@ -59,7 +59,8 @@ class RowsForReport(NamedTuple):
     @property
     def counted(self) -> str:
         """Their number and name."""
-        return f"{len(self.y):,} {self.name}"
+        kind = "held-out" if self.held_out else "training"
+        return counted(len(self.y), f"{kind} row")
 
 
 class NextStep(NamedTuple):
@@ -363,7 +364,8 @@ def _given_test_rows(given: Given, classes: np.ndarray) -> tuple[Matrix, np.ndar
     X, y = _as_matrix_and_labels(given.X_test, given.y_test)
     if X.shape[0] != len(y):
         raise ValueError(
-            f"X_test has {X.shape[0]} rows, but y_test has {len(y)} labels."
+            f"X_test has {counted(X.shape[0], 'row')}, but y_test has "
+            f"{counted(len(y), 'label')}."
         )
     unknown = y[~np.isin(y, classes)].tolist()
     if unknown:

@@ -20,6 +20,7 @@ from drsvm.report.analysis import TREES, Analysis, useful_accuracy
 from drsvm.report.inputs import Figures, NextStep
 from drsvm.report.plots import POINTS
 from drsvm.report.verdict import aims_at_accuracy, finds, share_of_flips
+from drsvm.utils.messages import counted
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -119,7 +120,11 @@ def _template(file: str) -> "Template":
     for name, mark in {**MARKS[file], **FILTERS}.items():
         environment.filters[name] = _marked(mark, safe)
     environment.filters.update(
-        percent=percent, rounded=rounded, short=short, thousands="{:,}".format
+        counted=counted,
+        percent=percent,
+        rounded=rounded,
+        short=short,
+        thousands="{:,}".format,
     )
     environment.globals.update(
         compared=compared,
@@ -245,8 +250,8 @@ def unit(analysis: Analysis) -> str:
     if n_others > 1:
         others = f"{n_others:,}, which are"
     return (
-        f"{n_scaled:,} features in standard deviations and the other {others} not "
-        "scaled (such as 0/1 columns), in original units"
+        f"{counted(n_scaled, 'feature')} in standard deviations and the other "
+        f"{others} not scaled (such as 0/1 columns), in original units"
     )
 
 
@@ -462,8 +467,8 @@ def _rare_class(analysis: Analysis) -> NextStep:
     name = type(analysis.material.classifier).__name__
     return NextStep(
         "report",
-        f"If {analysis.missed} must not be missed, decide for it more often; on the "
-        f"same rows, this {finds(figures[best], analysis.missed)}.",
+        f"If rows of class {analysis.missed} must not be missed, decide for it more "
+        f"often; on the same rows, this {finds(figures[best], analysis.missed)}.",
         f"make_report({name}({best}), X, y)",
         keeps_settings=True,
         changes={best.option: best.value},

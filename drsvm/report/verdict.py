@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from drsvm.audit.performance import Figures
 from drsvm.audit.precision import column_deviations
 from drsvm.utils.annotations import Matrix
+from drsvm.utils.messages import counted
 
 # A shift below this many standard deviations of a typical column is negligible.
 NEGLIGIBLE_SHIFT = 0.02
@@ -65,7 +66,8 @@ def finds(figures: Figures, label: object) -> str:
     rows = sum(confusion[label].values())
     predicted = sum(line[label] for line in confusion.values())
     alarms = predicted - found
-    return f"finds {found:,} of {rows:,} {label}, with {alarms:,} false alarms"
+    false = counted(alarms, "false alarm")
+    return f"finds {found:,} of {counted(rows, 'row')} of class {label}, with {false}"
 
 
 @dataclass(frozen=True, eq=False)

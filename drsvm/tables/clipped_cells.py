@@ -9,6 +9,7 @@ from sklearn.utils import check_array
 from sklearn.utils.sparsefuncs import min_max_axis
 
 from drsvm.estimators.clipped_scaler import ClippedScaler
+from drsvm.utils.messages import counted
 
 
 class ClippedCells(NamedTuple):
@@ -68,15 +69,13 @@ def clipped_cells(
         if below[place]:
             limit = shown(place, float(lower[index]))
             end = shown(place, float(lowest[place]))
-            words.append(f"{_cells(below[place])} below {limit}, down to {end}")
+            cells = counted(below[place], "cell")
+            words.append(f"{cells} below {limit}, down to {end}")
         if above[place]:
             limit = shown(place, float(upper[index]))
             end = shown(place, float(highest[place]))
-            words.append(f"{_cells(above[place])} above {limit}, up to {end}")
+            cells = counted(above[place], "cell")
+            words.append(f"{cells} above {limit}, up to {end}")
         far[names[place]] = ", ".join(words)
     n_in_tails = int((below + above)[places[in_tail]].sum())
     return ClippedCells(far, (n_in_tails, int(in_tail.sum())))
-
-
-def _cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count:,} cells"

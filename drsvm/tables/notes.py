@@ -15,7 +15,7 @@ from drsvm.tables.cell_styles import Style
 from drsvm.tables.dataset import Schema
 from drsvm.tables.kinds import MANY_ROWS, RARE, Kind
 from drsvm.tables.values import Coded, coded, numbers_of
-from drsvm.utils.messages import Message, Parameter
+from drsvm.utils.messages import Message, Parameter, counted
 
 # A column that determines the label is leaky: perhaps it is known only afterwards. It
 # predicts at least this share of the labels, each class counting the same (the balanced
@@ -149,9 +149,8 @@ def what_was_clipped(cells: Any) -> list[str]:
     notes = line_about("clipped", cells.far, remark)
     n, columns = cells.in_tails
     if n:
-        cells_of = "cell" if n == 1 else "cells"
-        where = "column" if columns == 1 else "columns"
-        notes.append(f"clipped: {n:,} {cells_of} in the tails of {columns} {where}.")
+        where = counted(columns, "column")
+        notes.append(f"clipped: {counted(n, 'cell')} in the tails of {where}.")
     return notes
 
 

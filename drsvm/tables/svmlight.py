@@ -16,7 +16,7 @@ from drsvm.tables.dataset import Dataset, ReadOptions, Schema
 from drsvm.tables.files import DataFileError, compression_of, invalid, opened
 from drsvm.tables.values import LARGEST, shown, whole_numbers
 from drsvm.utils.annotations import Matrix
-from drsvm.utils.messages import Message, Parameter
+from drsvm.utils.messages import Message, Parameter, counted
 
 # Options that name columns, which these files do not have
 COLUMN_OPTIONS = ("label", "features", "drop", "id", "categorical", "numeric")
@@ -71,8 +71,8 @@ def _check_fit(path: Path, X: Matrix, schema: Schema) -> list[str]:
     if len(beyond) == 0:
         return []
     return [
-        f"{path.name} has {len(beyond)} features that are not in the training file "
-        f"(up to index {beyond.max()}): they are ignored."
+        f"{path.name} has {counted(len(beyond), 'feature')} beyond those of the "
+        f"training file (up to index {beyond.max()}): ignored."
     ]
 
 

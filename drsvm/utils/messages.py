@@ -67,6 +67,12 @@ class Message(str):
         return self._template.format(*values)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 row, 2,000 rows."""
+    end = "" if number == 1 else "s"
+    return f"{number:,} {noun}{end}"
+
+
 def number(value: float) -> str:
     """Return a number of a column as text."""
     if abs(value) >= 100:

@@ -193,7 +193,7 @@ def test_from_batch_to_batch(answer_of, error_of, tmp_path):
     )
     few = part(tmp_path, columns, np.r_[0:203, 300:400])
     err = error_of("drift", few, "--label", "left", "--by", "month")
-    assert "batch '2024-03' has 1 rows of a class, but needs 4" in err
+    assert "batch '2024-03' has 1 row of a class, but needs 4" in err
 
 
 def test_plots(drsvm_command, watched, tmp_path):

@@ -510,3 +510,13 @@ def test_reasons_of_other_models(drsvm_command, answer_of, svmlight, tmp_path):
         assert re.fullmatch(r"rather than [abc]: \w+ = \S+ \(\S+\)", row["reasons"])
         assert float(row["distance"]) > 0
     assert "distance: no shorter shift" in err and "reasons: what speaks for" in err
+
+
+def test_one_row_is_singular(drsvm_command, model, table, tmp_path):
+    header, first = table.read_text().splitlines()[:2]
+    new = tmp_path / "one.csv"
+    new.write_text(f"{header}\n{first}\n")
+    err = drsvm_command("predict", model, new)[2]
+    assert "1 row, predicted" in err and "(1 row)" in err
+    out = drsvm_command("audit", model, new)[1]
+    assert "worst case on 1 row, rows shifted" in out and "1 rows" not in out

@@ -228,9 +228,10 @@ def advice(text, world):
 
 def most_missed(text, world):
     label = world.truth.misses
-    assert text.startswith(f"most {label}: ") and is_missed(world, label)
+    assert text.startswith(f"most rows of class {label}: ") and is_missed(world, label)
     found = re.findall(
-        rf"finds {NUMBER} of {NUMBER} {label}, with {NUMBER} false alarms", text
+        rf"finds {NUMBER} of {NUMBER} rows? of class {label}, with {NUMBER} false alarms?",
+        text,
     )
     assert all(
         0 <= value(hits) <= value(rows) and value(alarms) >= 0
@@ -434,7 +435,7 @@ def has_moved(world, column):
 SHOWN = {
     rf"{NUMBER}\s% of the ([\d,]+) (held-out|training) rows are decided correctly; always answering (\w+) would reach "
     rf"{NUMBER}\s%\.": decided,
-    rf"Most (\w+) are missed: it finds {NUMBER} of {NUMBER} (\w+), with {NUMBER} false alarms\.": missed,
+    rf"Most rows of class (\w+) are missed: it finds {NUMBER} of {NUMBER} rows of class (\w+), with {NUMBER} false alarms?\.": missed,
     r"((?:Ahead of|Level with|Behind) .* in (?:accuracy|balanced accuracy|ROC AUC).*)\.": standing,
     r"(Linear: .*|Kernel rbf: .*)\.": reported_choice,
     rf"Under the attack it was trained against, up to {NUMBER}\s% of the held-out rows are errors"
@@ -559,7 +560,7 @@ PERCENT = rf"{NUMBER}\s%"
 UNITS = r"(?:features in standard deviations|6 features in standard deviations and the other one, .*, in original units)"
 SECTIONS = {
     r"What Wasserstein(?:Kernel)?SVC predicts on the [\d,]+ held-out rows\.": always_true,
-    r"Settings that find more (yes|no), on the same rows:": offered,
+    r"Settings that find more rows of class (yes|no), on the same rows:": offered,
     r"On the training rows the objective \((.*)\) of this classifier(, with the intercept that belongs to "
     r"this optimum,)? is \*\*([\d.]+)\*\*\.": objective,
     r"No (linear classifier|classifier with this kernel) can go below \*\*([\d.]+)\*\*: none has an "
