@@ -23,6 +23,7 @@ from drsvm.report.verdict import (
     is_negligible,
     missed_class,
     share_of_flips,
+    typical_deviation,
 )
 from drsvm.utils.messages import counted
 
@@ -55,7 +56,8 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
     constant = precision.are_noise(decisions, accuracies)
     certificates = list(map(_certificate, results, positive, constant))
     n_features = int(classifier.n_features_in_)
-    n_scaled = int(sum(prepared.scaled(standardise)))
+    scaled = prepared.scaled(standardise)
+    n_scaled = int(sum(scaled))
     # The radius as a shift of the features: with a kernel it is another one.
     radius = trained_parameters(classifier)["radius"]
     held_out = None
@@ -68,6 +70,9 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
     for alternative, fitted in trained.others.items():
         name = typed(alternative.option, alternative.value)
         alternatives[name] = fitted.test_scores()
+    negligible = False
+    if not parts.on_disk:
+        negligible = is_negligible(radius, typical_deviation(prepared.X, scaled))
     payload = {
         "command": "fit",
         "drsvm": drsvm.__version__,
@@ -88,7 +93,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         "test": (tested or model).test_scores(),
         "held_out": held_out,
         "alternatives": alternatives,
-        "negligible": not parts.on_disk and is_negligible(radius, prepared.X),
+        "negligible": negligible,
     }
     if hasattr(classifier, "coef_"):
         payload["weights"] = _weights(model, results, constant)

@@ -8,7 +8,7 @@ import numpy as np
 
 from drsvm.audit.decision_values import kernel_classifier
 from drsvm.audit.model_layers import final_classifier, trained_parameters
-from drsvm.audit.worst_case import attacked_risk, worst_case_risk
+from drsvm.audit.worst_case import worst_case_risk
 from drsvm.plotting.style import (
     Display,
     GivenAxes,
@@ -33,28 +33,29 @@ UNINFORMATIVE = {"hinge": 1.0, "zero-one": 0.5}
 class RiskCurveDisplay(Display):
     """Worst-case risk of one or several classifiers over the radius.
 
-    For a linear classifier it is a curve; for one with a kernel a band, from what an
-    attack reaches to an upper bound. With a confidence, a band reaches up to what holds
-    for the population. Create it with `from_estimators`.
+    For a linear classifier it is exact; for one with a kernel it is an upper bound, and
+    called so in the legend. With a confidence, a band reaches up to what holds for the
+    population. Create it with `from_estimators`.
 
     Parameters
     ----------
     radii : array of shape (n_radii,)
         The radii.
-    risks, attacked, bounds : dicts from str to array of shape (n_radii,)
-        By the name of the classifier: the risks, the lower ends of the bands of
-        kernels, and what holds for the population.
+    risks, bounds : dicts from str to array of shape (n_radii,)
+        By the name of the classifier: the risks, and what holds for the population.
     loss, limit : str
         The loss, and what the radii limit, as in `drsvm.worst_case_risk`.
     radius : float, optional
         A radius to mark.
     confidence : float, optional
         The confidence of the bounds.
+    with_kernel : sequence of str
+        The classifiers whose risks are upper bounds.
 
     Attributes
     ----------
     lines_, bands_ : dicts from str to Line2D, and to PolyCollection
-        The curves (of the band of a kernel, the upper one) and the bands.
+        The curves and the bands.
 
     Examples
     --------
@@ -75,9 +76,9 @@ class RiskCurveDisplay(Display):
     loss: str = "hinge"
     limit: str = "average"
     radius: float | None = None
-    attacked: Mapping[str, Any] = field(default_factory=dict)
     bounds: Mapping[str, Any] = field(default_factory=dict)
     confidence: float | None = None
+    with_kernel: Sequence[str] = ()
 
     @classmethod
     def from_estimators(
@@ -169,23 +170,22 @@ class RiskCurveDisplay(Display):
             radii = np.asarray(radii, dtype=np.float64).ravel()
         if len(radii) == 0:
             raise ValueError("radii is empty: give one or several.")
-        # The worst case of a kernel is known between two bounds only.
-        attacked = {}
+        with_kernel = []
         for name, model in named.items():
             if kernel_classifier(final_classifier(model)) is not None:
-                attacked[name] = attacked_risk(model, X, y, radius=radii, **ball)
+                with_kernel.append(name)
         bounds = {}
         if confidence is not None:
             bounds = risks_at(radii, confidence=confidence)
         display = cls(
             radii=radii,
             risks=risks_at(radii),
-            attacked=attacked,
             bounds=bounds,
             loss=loss,
             limit=limit,
             radius=radius,
             confidence=confidence,
+            with_kernel=with_kernel,
         ).plot(ax)
         if costs is not None:
             display.ax_.set_ylabel("worst-case cost of a row")
@@ -198,15 +198,11 @@ class RiskCurveDisplay(Display):
         looks = line_styles(len(self.risks))
         for (name, risks), look in zip(self.risks.items(), looks, strict=True):
             label = plain(name)
+            if name in self.with_kernel:
+                label = f"{label}: upper bound"
             band = {"color": look["color"], "alpha": 0.2, "linewidth": 0.0}
             (line,) = ax.plot(self.radii, risks, label=label, **look)
             self.lines_[name] = line
-            if name in self.attacked:
-                line.set_label(f"{label}: upper bound")
-                attacked = self.attacked[name]
-                thin = {**look, "linewidth": 1.0}
-                ax.plot(self.radii, attacked, label=f"{label}: attack", **thin)
-                self.bands_[name] = ax.fill_between(self.radii, attacked, risks, **band)
             if name in self.bounds:
                 band["label"] = f"{label}: population, {self.confidence:.0%}"
                 bounds = self.bounds[name]

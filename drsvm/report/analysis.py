@@ -16,7 +16,13 @@ from drsvm.audit.worst_case import worst_case_risk
 from drsvm.audit.worst_distribution import WorstCaseDistribution
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.report.column_importances import column_importances
-from drsvm.report.inputs import Figures, Material, certificate_of, results_of
+from drsvm.report.inputs import (
+    SHIFTS,
+    Figures,
+    Material,
+    certificate_of,
+    results_of,
+)
 from drsvm.report.verdict import (
     NEGLIGIBLE_SHARE,
     Alternative,
@@ -33,8 +39,6 @@ from drsvm.utils.messages import plain
 CONFIDENCE = 0.95
 # Shares of flipped labels for which bounds are shown.
 FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)
-# Shifts for which bounds are shown, as multiples of the radius.
-SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)
 # From this share of equal predictions on, a classifier may be constant in practice.
 SAME = 0.99
 # Multipliers below this share of their largest possible value, or below the tolerance,
@@ -101,6 +105,12 @@ class Analysis:
         self.side_names = (str(negative), str(self.positive))
         # For `worst_case_risk`; all rows count the same.
         self.adversary = material.adversary_of(self.judged.y)
+        self.audit_radius = float(self.adversary["radius"])
+        # The average shifts that worst cases are shown for
+        shifts = {0.0, *(share * material.deviation for share in SHIFTS)}
+        if not is_negligible(self.radius, material.deviation):
+            shifts.add(self.radius)
+        self.shifts = sorted(shifts)
         self._compare()
         self._find_constant_decisions()
         self._weigh_features()
@@ -162,8 +172,7 @@ class Analysis:
         """Find out whether there is anything to say about the decision.
 
         Sets `constant` (label and share of all predictions), `noise`, `is_guess`,
-        `informative`, `missed` (a rare class), `too_small` (the radius) and `moved`
-        (columns).
+        `informative`, `missed` (a rare class) and `moved` (columns).
         """
         material = self.material
         X, _, held_out = self.judged
@@ -186,7 +195,6 @@ class Analysis:
         self.missed = None
         if self.informative and held_out:
             self.missed = missed_class(self.own)
-        self.too_small = is_negligible(self.radius, material.X)
         self.moved = []
         if held_out:
             self.moved = moved_columns(material.X, X, material.columns)
@@ -398,7 +406,7 @@ class Analysis:
         """
         self.population: Figures | None = None
         if self.judged.held_out:
-            adversary = {**self.adversary, "radius": [0.0, self.radius]}
+            adversary = {**self.adversary, "radius": [0.0, self.audit_radius]}
             errors = worst_case_risk(
                 self.models[self.name],
                 *self.judged[:2],
@@ -416,14 +424,11 @@ class Analysis:
         # Flips alone: no feature can shift. Shifts alone: all labels are trusted.
         fixed = np.full(self.judged.X.shape[1], np.inf)
         flips = {"radius": FLIPS, "flip_cost": 1.0, "norm": 2, "feature_cost": fixed}
-        shifts = [0.0]
-        if self.radius > 0:
-            shifts = [factor * self.radius for factor in SHIFTS]
-        trusted = {"radius": shifts, "flip_cost": math.inf}
+        trusted = {"radius": self.shifts, "flip_cost": math.inf}
         self.bounds: Figures = {
             "flipped_labels": {"share": list(FLIPS), "error": self._errors(flips)},
             "shifted_features": {
-                "shift": shifts,
+                "shift": self.shifts,
                 "error": self._errors({**self.material.trained_for, **trusted}),
             },
         }
@@ -469,6 +474,9 @@ class Analysis:
             "radius": self.radius,
             "flip_cost": plain(adversary["flip_cost"]),
             "norm": plain(float(adversary["norm"])),
+            "audit_radius": self.audit_radius,
+            # That of a kernel is an upper bound.
+            "worst_case_is_exact": not material.has_kernel,
             "l2": float(material.setting("l2")),
             **certificates[self.index],
             "certificates": certificates,

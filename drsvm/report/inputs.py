@@ -3,6 +3,7 @@
 All of them are as seen by the model's last step.
 """
 
+import math
 import numbers
 import warnings
 from collections.abc import Mapping, Sequence
@@ -34,12 +35,24 @@ from drsvm.estimators.linear import WassersteinSVC
 from drsvm.estimators.search import WassersteinSVCCV
 from drsvm.problem.result import Result
 from drsvm.problem.validation import check_rows, check_that_labels_are_given
-from drsvm.report.verdict import Alternative
+from drsvm.report.verdict import (
+    NEGLIGIBLE_FLIPS,
+    Alternative,
+    is_negligible,
+    share_of_flips,
+    typical_deviation,
+)
 from drsvm.tables.clipped_cells import clipped_cells
 from drsvm.tables.copies import about_copies, copies_of, held_out_rows
 from drsvm.tables.notes import what_was_clipped
 from drsvm.utils.annotations import Labels, Matrix
+from drsvm.utils.lazy import cached_property
 from drsvm.utils.messages import counted, number
+
+# The average shifts of audits, in standard deviations of a typical column, and the one
+# that stands for them where the training had none of practical size
+SHIFTS = (0.05, 0.1, 0.2)
+USUAL_SHIFT = 0.1
 
 
 class RowsForReport(NamedTuple):
@@ -206,12 +219,29 @@ class Material:
         # One for each class
         return float(min(cost.values()))
 
-    def adversary_of(self, labels: np.ndarray) -> AdversaryParameters:
-        """Return the adversary of rows with the given labels.
+    @cached_property
+    def deviation(self) -> float:
+        """The standard deviation of a typical column."""
+        return typical_deviation(self.X, self.scaled)
 
-        Flip costs are a number, or one per row.
+    @cached_property
+    def too_small(self) -> bool:
+        """Whether the model was trained for changes too small to matter."""
+        radius = float(self.trained_for["radius"])
+        if share_of_flips(radius, self.flip_cost) >= NEGLIGIBLE_FLIPS:
+            return False
+        return is_negligible(radius, self.deviation)
+
+    def adversary_of(self, labels: np.ndarray) -> AdversaryParameters:
+        """Return the adversary that audits rows with the given labels.
+
+        It is that of the training, with flip costs as a number or one per row. If that
+        one can do nothing of practical size, the rows are shifted by a usual radius.
         """
         trained_for = self.trained_for
+        if self.too_small:
+            radius = USUAL_SHIFT * self.deviation
+            return {**trained_for, "radius": radius, "flip_cost": math.inf}
         costs = flip_costs_of_rows(
             trained_for["flip_cost"], labels, self.classifier.classes_
         )

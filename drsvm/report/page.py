@@ -131,6 +131,7 @@ def _template(file: str) -> "Template":
         finds=finds,
         intervals=intervals,
         inf=math.inf,
+        worst_cells=worst_cells,
         percent=percent,
         three_digits="{:.3f}".format,
     )
@@ -256,9 +257,9 @@ def unit(analysis: Analysis) -> str:
 
 
 def shift(analysis: Analysis) -> str:
-    """Return the radius with its unit."""
+    """Return the radius of the audit with its unit."""
     scaled = analysis.material.scaled
-    radius = rounded(analysis.radius, 3)
+    radius = rounded(analysis.audit_radius, 3)
     if not scaled.any():
         return radius
     if scaled.all():
@@ -268,12 +269,10 @@ def shift(analysis: Analysis) -> str:
 
 def powers(analysis: Analysis) -> str:
     """Return what the adversary can do, as a sentence without its subject."""
-    radius = analysis.radius
+    radius = analysis.audit_radius
     flip_cost = analysis.material.flip_cost
-    if radius == 0 and flip_cost > 0:
-        return "can do nothing: the radius is 0"
     shifts = f"shifts the rows by {shift(analysis)} on average"
-    if math.isinf(flip_cost):
+    if analysis.material.too_small or math.isinf(flip_cost):
         return shifts
     digits = 1
     if flip_cost == 0:
@@ -335,6 +334,16 @@ def intervals(analysis: Analysis, key: str) -> list[str]:
             cells.append("–")
         else:
             cells.append(f"lead {_interval(lead[key]['interval'], key, sign='+')}")
+    return cells
+
+
+def worst_cells(
+    analysis: Analysis, rates: Iterable[float | None], digits: int = 1
+) -> list[str]:
+    """Return worst cases of all classifiers as cells; that of a kernel is a bound."""
+    cells = [percent(rate, digits) for rate in rates]
+    if analysis.material.has_kernel:
+        cells[0] = f"≤ {cells[0]}"
     return cells
 
 

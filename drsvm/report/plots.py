@@ -89,9 +89,7 @@ def _draw_path(analysis: Analysis) -> dict[str, str]:
 def _draw_risks(analysis: Analysis) -> dict[str, str]:
     """Draw the worst-case risk and error rate of all classifiers over the radius."""
     judged = analysis.judged
-    radii = None
-    if analysis.radius > 0:
-        radii = np.linspace(0.0, 4.0 * analysis.radius, 81)
+    radii = np.linspace(0.0, analysis.shifts[-1], 81)
     adversary = {**analysis.adversary, "radii": radii}
     draw = RiskCurveDisplay.from_estimators
     rows = (analysis.models, judged.X, judged.y)

@@ -14,8 +14,10 @@ from drsvm.audit.precision import column_deviations
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.messages import counted
 
-# A shift below this many standard deviations of a typical column is negligible.
+# A shift below this many standard deviations of a typical column is negligible, and so
+# are flips of fewer labels than this share.
 NEGLIGIBLE_SHIFT = 0.02
+NEGLIGIBLE_FLIPS = 0.01
 # What has less than this share of the largest weight, or importance, carries nothing,
 # and nothing is important whose shuffling costs less than that share of LEAST.
 NEGLIGIBLE_SHARE = 0.05
@@ -126,14 +128,26 @@ def aims_at_accuracy(model: BaseEstimator) -> bool:
     return given["threshold"] in ("accuracy", "optimum")
 
 
-def is_negligible(radius: float, X: Matrix) -> bool:
+def typical_deviation(X: Matrix, scaled: Sequence[bool] | np.ndarray) -> float:
+    """Return the standard deviation of a typical column, 0 if no column varies.
+
+    It is 1 if columns were scaled: 0/1 columns beside them may be many, and rare.
+    """
+    if np.any(scaled):
+        return 1.0
+    deviations = column_deviations(X)
+    moving = deviations[deviations > 0]
+    if len(moving) == 0:
+        return 0.0
+    return float(np.median(moving))
+
+
+def is_negligible(radius: float, deviation: float) -> bool:
     """Return whether shifts by this radius are too small to matter.
 
     They are far below the standard deviation of a typical column.
     """
-    deviations = column_deviations(X)
-    moving = deviations[deviations > 0]
-    return len(moving) == 0 or radius < NEGLIGIBLE_SHIFT * float(np.median(moving))
+    return deviation == 0.0 or radius < NEGLIGIBLE_SHIFT * deviation
 
 
 def share_of_flips(radius: float, flip_cost: float) -> float:

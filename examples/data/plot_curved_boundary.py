@@ -37,11 +37,11 @@ for name, model in models.items():
 
 # %% On the left, the classifier of 15 landmarks, which are circled: predictions need
 # the distances from these rows alone, and the gap shows how much that costs. Crosses
-# are wrong labels, which the curve does not follow.  The right panel shows the effect
-# of shifts of the rows. Shifts of this average size never cause more errors than the
-# upper line; the lower one is an attack that was carried out. The worst case is in the
-# band between them. Small shifts harm the curve less than the line; large ones may harm
-# it more, because it bends around the rows.
+# are wrong labels, which the curve does not follow. The right panel shows the effect of
+# shifts of the rows. Shifts of this average size never cause more errors than the lines,
+# which are exact for the linear classifier and an upper bound for the curve. Small
+# shifts harm the curve less than the line; large ones may harm it more, because it
+# bends around the rows.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, (plane, curve) = plt.subplots(1, 2, figsize=(10, 4.4))

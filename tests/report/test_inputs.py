@@ -1,5 +1,7 @@
 """The input of a report: names, settings and preprocessing."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -154,3 +156,32 @@ def test_a_kernel_is_judged_in_units_of_the_features(cost):
         is None
     )
     assert "importances need held-out rows" in made.markdown
+
+
+@pytest.mark.parametrize("radius", [0.004, 0.04])
+def test_audits_are_about_shifts_of_practical_size(noisy, radius):
+    X, y = noisy[0][:200, :4], noisy[1][:200]
+    model = WassersteinSVC(radius=radius, flip_cost=1.0)
+    made = make_report(model, X, y, test_size=0)
+    shifts = made.summary["bounds"]["shifted_features"]["shift"]
+    audit = {"radius": 0.1, "flip_cost": np.inf}
+    if radius == 0.04:
+        audit = {"radius": 0.04, "flip_cost": 1.0}
+        shifts.remove(0.04)
+    assert shifts == [0.0, 0.05, 0.1, 0.2]
+    assert made.summary["audit_radius"] == audit["radius"]
+    fitted = make_pipeline(ClippedScaler(), model).fit(X, y)
+    worst = worst_case_risk(fitted, X, y, loss="zero-one", **audit)
+    own = made.summary["models"]["WassersteinSVC"]
+    assert own["worst_case_error"] == pytest.approx(worst)
+    assert (f"{radius} standard deviations on" in made.markdown) == (radius == 0.04)
+
+
+def test_bounds_of_a_kernel_are_marked_beside_exact_values():
+    X, y = make_circles(120, noise=0.1, factor=0.4, random_state=0)
+    made = make_report(WassersteinKernelSVC(), X, y)
+    assert made.summary["worst_case_is_exact"] is False
+    for name in ("worst-case error rate[^|]*", "0.05", "0.1", "0.2"):
+        row = re.search(rf"^\| {name} ?\|(.*)$", made.markdown, re.MULTILINE)
+        bound, *others = row[1].split("|")
+        assert "≤" in bound and "≤" not in "".join(others)
