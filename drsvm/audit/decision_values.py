@@ -39,6 +39,13 @@ def values_at(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return values[codes, np.arange(len(codes))]
 
 
+def runners_up(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the largest class j ≠ k for the class k given for each column."""
+    others = values.copy()
+    others[codes, np.arange(len(codes))] = -np.inf
+    return others.argmax(axis=0)
+
+
 def margins_of(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return f_k − max_{j ≠ k} f_j for the class k given for each column."""
     return values_at(values, codes) - _largest_other(values, codes)

@@ -29,7 +29,12 @@ from drsvm.audit.column_sources import (
     named_after,
     shown_names,
 )
-from drsvm.audit.decision_values import DecisionValues, decision_values, values_at
+from drsvm.audit.decision_values import (
+    DecisionValues,
+    decision_values,
+    runners_up,
+    values_at,
+)
 from drsvm.audit.model_layers import (
     final_classifier,
     index_of,
@@ -138,7 +143,13 @@ class Explanation:
         leads = self._leads[pair]
         kernel = self._data.kernel
         if kernel is not None:
-            terms = kernel.contributions(rows, self._centre, leads)
+            # Audits take no other kernel than `Rbf`.
+            terms = kernel.function.contributions(  # pyright: ignore[reportAttributeAccessIssue]
+                dense(kernel.scaled(rows)),
+                dense(kernel.landmarks),
+                kernel.scaled(self._centre[None]),
+                leads,
+            )
         elif sparse.issparse(rows):
             # Only after features are added up, there are few numbers that are not 0.
             terms = dense(rows.multiply(leads) @ self._columns.by_column)
@@ -342,7 +353,7 @@ def explain(
 
     # What decides about a row is the lead of one class over another.
     nearest, distance = _nearest_class(adversary)
-    runner_up = _runners_up(data)
+    runner_up = runners_up(data.values, data.codes)
     leading = data.codes
     behind = runner_up
     if len(data.coef) == 2:
@@ -434,13 +445,6 @@ def _two_classes(
         place = index_of(positive, data.classes)
     n = len(data.codes)
     return np.array([np.full(n, place), np.full(n, 1 - place)])
-
-
-def _runners_up(data: DecisionValues) -> np.ndarray:
-    """Return the class of each row that has the next largest value."""
-    others = data.values.copy()
-    others[data.codes, np.arange(len(data.codes))] = -np.inf
-    return others.argmax(axis=0)
 
 
 def _nearest_class(adversary: Adversary) -> tuple[np.ndarray, np.ndarray]:

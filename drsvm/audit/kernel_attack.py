@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.audit.adversary import Atoms, Attack
-from drsvm.audit.decision_values import margins_of
+from drsvm.audit.decision_values import margins_of, runners_up
 from drsvm.audit.error_costs import envelope, largest_gains
 from drsvm.audit.kernel_adversary import KernelAdversary
 from drsvm.problem.memory_rows import dense
@@ -76,9 +76,7 @@ class KernelAttack(KernelAdversary):
         values = coef @ terms.T + self.data.intercept[:, None]
         margins = margins_of(values, codes)
         # The margin is the lead over the runner-up, a sum over the landmarks.
-        values[codes, np.arange(len(codes))] = -np.inf
-        runner_up = values.argmax(axis=0)
-        terms *= coef[codes] - coef[runner_up]
+        terms *= coef[codes] - coef[runners_up(values, codes)]
         gradients = self.function.gradients(points, self._landmarks, terms)
         return margins, self.ratios * gradients
 

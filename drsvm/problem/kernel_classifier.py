@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.problem.kernel_functions import KernelFunction, Rbf
+from drsvm.problem.kernel_functions import KernelFunction
 from drsvm.problem.kernel_rows import KernelRows
-from drsvm.problem.memory_rows import dense, scaled_columns
+from drsvm.problem.memory_rows import scaled_columns
 from drsvm.utils.annotations import Matrix
 
 
@@ -34,16 +34,6 @@ class KernelClassifier(NamedTuple):
         """Return the decision values of rows, of shape (n, 1 or number of classes)."""
         rows = KernelRows(self.landmarks, self.function)
         return rows.at(self.scaled(X), self.coef.T) + self.intercept
-
-    def contributions(self, X: Matrix, centre: np.ndarray, coef) -> np.ndarray:
-        """Return what the features of rows contribute to Σ_j c_ij k(x_i, z_j).
-
-        See `Rbf.contributions`.
-        """
-        assert isinstance(self.function, Rbf), "audits take no other kernel"
-        points = dense(self.scaled(X))
-        start = self.scaled(centre[None])[0]
-        return self.function.contributions(points, dense(self.landmarks), start, coef)
 
     def decisions(self, X: Matrix) -> np.ndarray:
         """Return decision values in the shape in which classifiers return them.

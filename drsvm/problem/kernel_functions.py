@@ -272,7 +272,7 @@ class Rbf(Radial):
         ----------
         X, Z : arrays of shape (n, d), (m, d)
             The points x_i and z_j.
-        start : array of shape (d,)
+        start : array of shape (1, d)
             The point from which contributions are measured.
         coef : array of shape (n, m)
             The coefficients c_ij.
@@ -291,10 +291,10 @@ class Rbf(Radial):
         # γ ‖start + t u − z‖² = nearest + (first + t length)²
         length = np.sqrt(self.gamma * squares)
         first = self.gamma * products / length
-        nearest = np.maximum(self.gamma * squared_norms(offsets) - first**2, 0.0)
+        nearest = self.gamma * squared_norms(offsets) - first**2
         density = (erf(first + length) - erf(first)) / length
         integrals = 0.5 * math.sqrt(math.pi) * np.exp(-nearest) * density
-        changes = self.values(X, Z) - self.values(start[None], Z)
+        changes = self.values(X, Z) - self.values(start, Z)
         moments = -(changes / (2.0 * self.gamma) + products * integrals) / squares
         along = (coef * moments).sum(axis=1)[:, None] * steps
         return -2.0 * self.gamma * steps * ((coef * integrals) @ offsets + along)

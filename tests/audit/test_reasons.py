@@ -243,14 +243,14 @@ def test_contributions_to_a_kernel_are_integrated_gradients():
         kernel = Rbf(10.0 ** rng.uniform(-3.0, 1.0))
         X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-4.0, 0.7)
         Z = rng.normal(size=(m, d))
-        start = rng.normal(size=d)
+        start = rng.normal(size=(1, d))
         if k % 3 == 0:
             # At the start, and a hair's breadth from it
-            X[0] = start
-            X[-1] = start + 1e-9
+            X[:1] = start
+            X[-1:] = start + 1e-9
         coef = rng.normal(size=(n, m))
         found = kernel.contributions(X, Z, start, coef)
-        change = coef * (kernel.values(X, Z) - kernel.values(start[None], Z))
+        change = coef * (kernel.values(X, Z) - kernel.values(start, Z))
         np.testing.assert_allclose(
             found.sum(axis=1), change.sum(axis=1), rtol=1e-9, atol=1e-12 * m
         )
