@@ -134,6 +134,32 @@ def is_named(name, error):
     return re.search(rf"(?<![a-z])({words})(?![a-z])", str(error), re.I) is not None
 
 
+# What once gave errors about something else
+FOUND = (
+    ("WassersteinKernelSVC", "X", np.full((16, 3), 1e308)),
+    ("WassersteinKernelSVC", "flip_cost", range(16)),
+    ("WassersteinSVCCV", "radii", 10**400),
+    ("RadiusPathDisplay", "y", np.linspace(0.0, 1.0, 16)),
+    ("find_label_issues", "sample_weight", np.full(16, 1e308)),
+    ("measure_shift", "X", [[1.0], [1.0, 2.0]]),
+    ("measure_shift", "y", None),
+    ("radius_from_batches", "batches", [[1.0], [1.0, 2.0]]),
+    ("radius_path", "n_radii", 0),
+)
+
+
+@pytest.mark.parametrize(("name", "argument", "value"), FOUND)
+@pytest.mark.filterwarnings("ignore")
+def test_these_arguments_are_named(tmp_path, name, argument, value):
+    call = call_of(name, tmp_path)
+    if isinstance(value, range):
+        call.function(**{**call.arguments, argument: value})
+        return
+    with pytest.raises((ValueError, TypeError)) as found:
+        call.function(**{**call.arguments, argument: value})
+    assert is_named(argument, found.value)
+
+
 @pytest.mark.parametrize("name", CHECKED)
 @pytest.mark.filterwarnings("ignore")
 @examples(2, 1_000)

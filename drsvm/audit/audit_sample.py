@@ -26,6 +26,7 @@ from drsvm.audit.model_layers import AdversaryParameters
 from drsvm.audit.worst_case import adversary_for, ball_of
 from drsvm.problem.backends import backend_of, is_remote, to_numpy
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
+from drsvm.utils.arguments import about
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +123,8 @@ def audit_sample(
     AuditSample
     """
     if not hasattr(X, "shape"):
-        X = np.asarray(X)
+        with about("X"):
+            X = np.asarray(X)
     labels = PREDICTED if y is None else y
     if is_remote(X):
         data, rows = _remote_values(model, X, labels, classes)

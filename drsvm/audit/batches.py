@@ -162,7 +162,8 @@ def radius_from_batches(
             X = np.asarray(X)
         n = X.shape[0]
     y = check_label_vector(y, n)
-    batches = np.ravel(batches)
+    with about("batches"):
+        batches = np.ravel(batches)
     if len(batches) != n:
         raise ValueError(
             f"batches has {len(batches)} entries, but X has {n} rows: give "

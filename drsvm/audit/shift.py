@@ -233,6 +233,8 @@ def measure_shift(
     """
     given = {"norm": norm, "feature_cost": feature_cost}
     check_confidence(confidence)
+    if y is None:
+        raise ValueError("y must be the labels of X, got None.")
     before = audit_sample(model, X, y, given, classes, with_error_costs=True)
     with about("X_new", "y_new"):
         after = audit_sample(model, X_new, y_new, given, before.classes)

@@ -96,6 +96,10 @@ def _with_flip_costs(data: FitData, flip_cost) -> FitData:
     """Return the data with flip costs: a number, or one per row if given by class."""
     if isinstance(flip_cost, Mapping):
         flip_cost = data.by_class(flip_costs_of_classes(flip_cost, data.classes))
+    elif not hasattr(flip_cost, "shape"):
+        # A sequence, or a single number
+        with about("flip_cost"):
+            flip_cost = np.asarray(flip_cost)[()]
     return replace(data, flip_cost=flip_cost)
 
 
@@ -149,6 +153,10 @@ def checked_weights(sample_weight: Values, X: Matrix) -> np.ndarray | None:
         )
         # scikit-learn does not check a single number.
         assert_all_finite(weights)
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
+        raise ValueError("sample_weight has an infinite sum: divide it by a number.")
     # As numbers of copies, the rules divide by them.
     if 0.0 < weights.max() < SMALLEST_COUNT:
         raise ValueError(

@@ -250,9 +250,10 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
             "max_iter": self.max_iter,
             "random_state": self.random_state,
         }
-        results = solve_problems(
-            problems, starts, solver, limits, self.n_jobs, callbacks, time
-        )
+        with naming_large_entries(data):
+            results = solve_problems(
+                problems, starts, solver, limits, self.n_jobs, callbacks, time
+            )
         claim = _claimed_anywhere if basis is None else _claimed_in_span
         results = [claim(result) for result in results]
         return SolvedKernel(problems, results, gamma, basis)

@@ -400,7 +400,8 @@ class WassersteinSVCCV(
             )
             radii = given_radii
             if radii is None:
-                radii = default_radii(problems, n_radii, rule.radius)
+                with about("radii"):
+                    radii = default_radii(problems, n_radii, rule.radius)
             # 3. All combinations of the others. The first of each is in the first
             # setting.
             grid = product(flip_costs, ridges, intercept_costs)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
+from sklearn.utils.multiclass import check_classification_targets
 
 from drsvm.audit.model_layers import last_step, transformed
 from drsvm.estimators.other_radii import fitted_at, radii_to_try
@@ -143,6 +144,8 @@ class RadiusPathDisplay(Display):
                 f"{type(classifier).__name__}."
             )
         labels = np.ravel(np.asarray(y))
+        with about("y"):
+            check_classification_targets(labels)
         classes = classifier.classes_.tolist()
         if positive is not None and positive not in classes:
             raise ValueError(

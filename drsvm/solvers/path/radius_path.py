@@ -10,7 +10,7 @@ import numpy as np
 from drsvm.problem.problem import Problem, check_problem
 from drsvm.problem.result import Result, Status
 from drsvm.problem.validation import check_number
-from drsvm.solvers.base import Solver
+from drsvm.solvers.base import Solver, check_count
 from drsvm.solvers.interior_point.interior_point_solver import InteriorPoint
 from drsvm.solvers.loop import run
 from drsvm.solvers.path.radius_max import radius_max
@@ -181,6 +181,7 @@ def radius_path(
                 "check flip_cost and X."
             )
         smallest = check_number(smallest, "smallest")
+        check_count(n_radii, "n_radii")
         with about("smallest", "n_radii"):
             ratios = np.logspace(0.0, math.log10(smallest), n_radii)
         radii = largest * ratios
