@@ -22,8 +22,8 @@ from drsvm.utils.progress import following
 ABOUT = """Train, apply and audit classifiers that are robust to wrong labels and
 shifted features.
 
-Files may be CSV, Parquet or svmlight; CSV and svmlight may be compressed (.gz, .bz2,
-.xz, .zst), and a folder of CSV or Parquet files is one table. Use - to read from
+Files may be CSV, Parquet, svmlight, JSON lines or Excel; text may be compressed (.gz,
+.bz2, .xz, .zst), and a folder of CSV or Parquet files is one table. Use - to read from
 standard input. Results go to standard output, notes to standard error.
 """
 

@@ -110,8 +110,8 @@ DataFile = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="Data: CSV, Parquet or svmlight, or a folder of files; - is standard "
-        "input.",
+        help="Data: CSV, Parquet, svmlight, JSON lines or Excel, or a folder of files; "
+        "- is standard input.",
     ),
 ]
 ModelFile = Annotated[
@@ -130,8 +130,8 @@ Label = Annotated[
 Format = Annotated[
     str | None,
     reading(
-        callback=one_of("csv", "parquet", "svmlight"),
-        help="csv, parquet or svmlight. Default: detected.",
+        callback=one_of("csv", "parquet", "svmlight", "json", "excel"),
+        help="csv, parquet, svmlight, json or excel. Default: detected.",
     ),
 ]
 Delimiter = Annotated[

@@ -1,10 +1,10 @@
-"""Readers of data files: svmlight, CSV and Parquet, compressed or not.
+"""Readers of data files: svmlight, CSV, Parquet, JSON and Excel.
 
     file → table → what each column contains → Dataset → preparation for a classifier
 
 - `reading` has these steps, and returns a `dataset`.
-- `files` opens files and finds their format; `svmlight`, `csv_files` and `arrow_tables`
-  read them.
+- `files` opens files and finds their format; `recoding` makes CSV of JSON and Excel;
+  `svmlight`, `csv_files` and `arrow_tables` read them.
 - `columns` chooses the label and the features, `kinds` finds what they contain, and
   `conversion` makes numbers and categories of them.
 - `cell_styles` are the ways to write a number or a date, and `decimal_signs` finds out

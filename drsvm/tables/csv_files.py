@@ -67,6 +67,8 @@ class CsvFile(TableFile):
         unless it has only numbers.
     """
 
+    first_line = 1  # the number of the first line
+
     def __init__(
         self, path: Path, head: bytes, delimiter: str | None, header: bool | None
     ):
@@ -254,7 +256,7 @@ class CsvFile(TableFile):
         """Yield the line and the cells of every row, which has the usual length."""
         expected = len(self.names)
         is_header = self.has_header
-        line = 1
+        line = self.first_line
         with (
             opened(file) as stream,
             io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines,
@@ -268,7 +270,7 @@ class CsvFile(TableFile):
                         if len(cells) != expected:
                             raise invalid(file, self._wrong_length(line, len(cells)))
                         yield line, cells
-                    line = rows.line_num + 1
+                    line = rows.line_num + self.first_line
             except csv.Error as error:
                 raise invalid(file, BAD_QUOTES.format(line, error)) from None
             except UnicodeDecodeError:
@@ -284,6 +286,12 @@ class CsvFile(TableFile):
             "is the line cut off, or does a cell contain an unquoted "
             f"{self.delimiter!r}{comma}?"
         )
+
+
+class JsonFile(CsvFile):
+    """A JSON file, whose header is in no line of its own."""
+
+    first_line = 0
 
 
 def _decoded(path: Path, head: bytes) -> str:

@@ -22,7 +22,7 @@ class ReadOptions:
     Columns are given by name or index (-1 is the last).
     """
 
-    format: str | None = None  # svmlight, csv or parquet
+    format: str | None = None  # svmlight, csv, parquet, json or excel
     label: str | None = None
     features: tuple[str, ...] = ()  # if empty, all other columns
     drop: tuple[str, ...] = ()

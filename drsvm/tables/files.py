@@ -10,9 +10,11 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
+from drsvm.tables.recoding import START, Recoded, is_to_recode, recoded
 from drsvm.utils.lazy import missing
 from drsvm.utils.messages import Message, Parameter
 
@@ -32,6 +34,7 @@ FORMATS = {
     **dict.fromkeys([".svm", ".svmlight", ".libsvm"], "svmlight"),
     **dict.fromkeys([".csv", ".tsv"], "csv"),
     **dict.fromkeys([".parquet", ".pq", *ARROW], "parquet"),
+    **dict.fromkeys([".jsonl", ".ndjson"], "json"),
 }
 MAGIC = (b"PAR1", b"ARROW1")  # what Parquet and Arrow files start with
 # A label, perhaps qid:number, and pairs index:value; then a comment may follow. Values
@@ -42,17 +45,15 @@ SVMLIGHT_LINE = re.compile(
 )
 # What files that are not text start with, and what to do with them.
 UNSUPPORTED = {
-    b"PK\x03\x04": (
-        "is a zip archive (or an Excel workbook): unpack it, or save the sheet as CSV."
+    b"PK\x03\x04": "is a zip archive: unpack it.",
+    b"\xd0\xcf\x11\xe0": (
+        "is an Excel workbook of the old format, or with a password: save it as .xlsx "
+        "without one, or as CSV."
     ),
     b"\x89HDF": "is an HDF5 file: convert it to Parquet or CSV.",
     b"\x80\x04\x95": "is a pickle: save the table as Parquet or CSV.",
     b"\x93NUMPY": "is a NumPy array: save it as Parquet or CSV.",
-    b"\xff\xfe": (
-        "is UTF-16 text: save it as UTF-8, for instance with iconv -f utf-16 -t utf-8."
-    ),
 }
-UNSUPPORTED[b"\xfe\xff"] = UNSUPPORTED[b"\xff\xfe"]
 
 OTHER_COLUMNS = (
     "has other columns than {}, or in another order: correct it, or move it to another "
@@ -71,7 +72,7 @@ NO_FILE = (
 NO_PERMISSION = (
     "permission denied: change its permissions (chmod +r), or ask its owner."
 )
-BINARY = "contains binary data, not text: drsvm reads svmlight, CSV and Parquet files."
+BINARY = "contains binary data: drsvm reads svmlight, CSV, Parquet, JSON and Excel."
 NO_PARQUET = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
 NO_LINE_BREAK = (
     "{} does not end in a line break: if it is truncated, its last row is incomplete."
@@ -173,13 +174,17 @@ def compression_of(path: Path) -> str | None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading decompressed bytes.
+    """Open a file for reading decompressed bytes, of CSV if it is to be recoded.
 
     Damage that shows while it is read, in the ``with`` block, is reported, too.
     """
     _check_readable(path)
     ending = compression_of(path)
     try:
+        found = recoded_file(path)
+        if found is not None:
+            yield io.BytesIO(found.content)
+            return
         with _open(path, ending) as stream:
             yield stream
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
@@ -191,6 +196,26 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
             raise
         what = f"is truncated or damaged ({error}): copy or download it again."
         raise invalid(path, what) from None
+
+
+def recoded_file(path: Path) -> Recoded | None:
+    """Return JSON, a workbook or UTF-16 text as CSV in UTF-8; None for other files."""
+    state = path.stat()
+    return _recoded(path, state.st_size, state.st_mtime_ns)
+
+
+# A file is read more than once, and size and time show whether it has changed.
+@lru_cache(maxsize=1)
+def _recoded(path: Path, size: int, time: int) -> Recoded | None:
+    with _open(path, compression_of(path)) as stream:
+        is_other = not is_to_recode(stream.read(START))
+        stream.seek(0)
+        if is_other:
+            return None
+        try:
+            return recoded(stream)
+        except ValueError as error:
+            raise invalid(path, str(error)) from None
 
 
 def _check_readable(path: Path) -> None:
@@ -235,8 +260,8 @@ def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[st
     path : Path
         The file.
     wanted : str or None
-        The format ("svmlight", "csv" or "parquet"); by default, it is found by the
-        content.
+        The format ("svmlight", "csv", "parquet", "json" or "excel"); by default, it is
+        found by the content.
 
     Returns
     -------
@@ -264,7 +289,10 @@ def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[st
     if not wanted:
         kind, note = _format_of_content(path, head, kind)
         notes += note
-    if kind != "parquet" and not compression_of(path):
+    found = recoded_file(path)
+    if found is not None:
+        notes += found.notes
+    elif kind != "parquet" and not compression_of(path):
         with path.open("rb") as stream:
             stream.seek(-1, os.SEEK_END)
             if stream.read() not in (b"\n", b"\r"):
@@ -275,8 +303,11 @@ def head_and_format(path: Path, wanted: str | None) -> tuple[bytes, str, list[st
 def _format_of_content(path: Path, head: bytes, kind: str) -> tuple[str, list[str]]:
     """Return the format of a file, with a note if its name suggests another one."""
     named = format_of_name(path)
+    found = recoded_file(path)
+    if found is not None and found.kind:
+        kind = found.kind
     # Some lines of an svmlight file may be empty or comments.
-    if kind == "csv" and any(map(SVMLIGHT_LINE.match, head.splitlines()[:20])):
+    elif kind == "csv" and any(map(SVMLIGHT_LINE.match, head.splitlines()[:20])):
         kind = "svmlight"
     if named is None or named == kind:
         return kind, []

@@ -18,7 +18,7 @@ from drsvm.tables.columns import (
     listed,
 )
 from drsvm.tables.conversion import converted, kept_rows, truth_of
-from drsvm.tables.csv_files import CsvFile
+from drsvm.tables.csv_files import CsvFile, JsonFile
 from drsvm.tables.dataset import Dataset, ReadOptions, Schema
 from drsvm.tables.decimal_signs import with_numbers
 from drsvm.tables.files import files_of, head_and_format, invalid
@@ -41,11 +41,12 @@ from drsvm.tables.values import Coded, coded, labels_of
 from drsvm.utils.messages import Message, Parameter
 
 MANY_LEVELS = 200  # with more categories than this, the features are stored sparsely
+TYPED = ("json", "excel")  # formats that are read as CSV
 FEW_REASONS = 6  # an error lists this many columns that are left out
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
-    """Read features and labels from a new file: svmlight, CSV or Parquet.
+    """Read features and labels from a new file.
 
     Parameters
     ----------
@@ -66,10 +67,10 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     """
     path = Path(path)
     options = options or ReadOptions()
-    file, _, notes = _opened(path, options)
+    file, kind, notes = _opened(path, options)
     if file is None:
         return read_svmlight(path, options, notes)
-    return read_table(file, options, notes)
+    return read_table(file, with_points(kind, options), notes)
 
 
 def read_table(
@@ -188,6 +189,7 @@ def read_like(
         raise invalid(path, f"{what}: convert one of them.")
     if file is None:
         return read_svmlight(path, options, notes, schema)
+    options = with_points(kind, options)
 
     # 1. The columns that are used
     names = file.names
@@ -250,9 +252,19 @@ def _opened(
     try:
         if kind == "parquet":
             return ArrowTable(path), kind, notes
-        return CsvFile(path, head, options.delimiter, options.header), kind, notes
+        if kind == "json":
+            return JsonFile(path, head, ",", True), kind, notes
+        delimiter = "," if kind == "excel" else options.delimiter
+        return CsvFile(path, head, delimiter, options.header), kind, notes
     except ImportError as error:
         raise invalid(path, str(error)) from None
+
+
+def with_points(kind: str, options: ReadOptions) -> ReadOptions:
+    """Return options for files whose numbers have a type, and so decimal points."""
+    if kind in TYPED and options.decimal is None:
+        return replace(options, decimal=".")
+    return options
 
 
 def _problems(

@@ -209,8 +209,9 @@ TABLES = [
     # contents that are not tables
     ("", {}, "is empty"),
     (bytes(range(256)), {}, "contains binary data"),
-    (b"\xff\xfea\x00,\x00b\x00", {}, "is UTF-16 text"),
-    (b"PK\x03\x04rest", {}, "is a zip archive (or an Excel workbook)"),
+    (b"\xff\xfea\x00,\x00b\x00\x00\xd8", {}, "is not UTF-16 text, but starts like it"),
+    (b"PK\x03\x04rest", {}, "is a zip archive: unpack it"),
+    (b"\xd0\xcf\x11\xe0rest", {}, "is an Excel workbook of the old format, or with"),
     # cells
     (
         "a,b,label\n1,2,x\n3,oops,y\n5,6,x\n",
