@@ -201,10 +201,14 @@ class Predictions:
             distance = "the smallest shift of the prepared columns that"
             if not hasattr(self.saved.model[-1], "coef_"):
                 distance = "no shorter shift of the prepared columns"
+            # Files of earlier versions do not have the average row.
+            centre = "0 in the prepared columns"
+            if hasattr(self.saved.model[-1], "mean_"):
+                centre = "the average row of the training"
             lines += [
                 f"distance: {distance} turns the prediction",
                 f"reasons: what speaks for {what} (+) and against it (-), compared "
-                "with the average row of the training",
+                f"with {centre}",
             ]
         return lines
 

@@ -10,7 +10,7 @@ import pytest
 from cli_tables import PETS, letters, rows, write_csv, write_table
 
 from drsvm import explain
-from drsvm.persistence import load_metadata, load_model
+from drsvm.persistence import load_metadata, load_model, save_model
 from drsvm.tables.dataset import Schema
 from drsvm.tables.preparation import features_of
 
@@ -455,6 +455,13 @@ def test_reasons_by_column_add_up_to_the_decision(
         "average row of the training" in err
     )
     assert "'--explain'" in error_of("predict", model, table, "--explain", "0")
+    earlier = load_model(model)
+    del earlier[-1].mean_
+    save_model(earlier, tmp_path / "earlier.drsvm", load_metadata(model))
+    _, _, err = drsvm_command(
+        "predict", tmp_path / "earlier.drsvm", table, "--explain", 1
+    )
+    assert "compared with 0 in the prepared columns" in err
     features = features_of(
         load_model(model)[:-1], Schema(**load_metadata(model)["schema"])
     )
