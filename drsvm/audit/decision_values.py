@@ -48,15 +48,7 @@ def runners_up(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 def margins_of(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return f_k − max_{j ≠ k} f_j for the class k given for each column."""
-    return values_at(values, codes) - _largest_other(values, codes)
-
-
-def _largest_other(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return max_{j ≠ k} f_j for the class k given for each column."""
-    largest = np.full(len(codes), -np.inf)
-    for label, row in enumerate(values):
-        np.maximum(largest, row, out=largest, where=codes != label)
-    return largest
+    return values_at(values, codes) - values_at(values, runners_up(values, codes))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,8 +114,8 @@ class DecisionValues(DecisionFunctions):
         if len(self.values) == 2:
             return self.margins
         margins = self.margins
-        lowest_other = -_largest_other(-self.values, self.codes)
-        flipped = self.values.max(axis=0) - lowest_other
+        lowest = runners_up(-self.values, self.codes)
+        flipped = self.values.max(axis=0) - values_at(self.values, lowest)
         # The gain is m + m′ where m ≤ 1. Otherwise it is 1 + m′, and m′ ≥ m > 1.
         gains = margins + flipped
         of_small = np.maximum(0.5 * gains, gains - 1.0)
@@ -131,9 +123,7 @@ class DecisionValues(DecisionFunctions):
 
     def worst_flips(self, rows: np.ndarray) -> np.ndarray:
         """Return the class to which a flip of each row's label hurts most."""
-        values = self.values[:, rows]
-        values[self.codes[rows], np.arange(len(rows))] = np.inf
-        return values.argmin(axis=0)
+        return runners_up(-self.values[:, rows], self.codes[rows])
 
 
 def decision_values(
