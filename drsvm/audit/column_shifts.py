@@ -21,6 +21,9 @@ MOST_ROWS = 10_000
 QUANTILES = 33
 LEVELS = 50
 EMPTY = "(empty)"
+# All levels that are not known, and a share below which there are none
+OTHERS = "(others)"
+NO_SHARE = 1e-9
 # The normal quantile of intervals of 95 %
 STANDARD_ERRORS = 1.96
 
@@ -146,13 +149,31 @@ def column_shifts(before: list[Summary], after: list[Summary]) -> list[ColumnShi
         if old.quantiles is not None and new.quantiles is not None:
             shift = _shift_of_numbers(old.name, old.quantiles, new.quantiles, noise)
             shifts.append(shift)
-        name = old.name
         if old.quantiles is not None:
             # The shares of a column of numbers are those of its empty cells.
-            name = f"{name} {EMPTY}"
-        shifts.append(_shift_of_shares(name, old.shares, new.shares, noise))
+            name = f"{old.name} {EMPTY}"
+            shares = old.shares, new.shares
+        else:
+            name = old.name
+            shares = _with_others(old.shares, new.shares)
+        shifts.append(_shift_of_shares(name, *shares, noise))
     moved = [shift for shift in shifts if shift.distance > 0.0]
     return sorted(moved, key=attrgetter("size"), reverse=True)
+
+
+def _with_others(
+    before: dict[str, float], now: dict[str, float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the shares of the levels that are known before, and of all others.
+
+    Not all may be known: those of single rows, and beyond the most frequent ones.
+    """
+    others = 1.0 - sum(before.values())
+    if others < NO_SHARE:
+        return before, now
+    same = {level: now.get(level, 0.0) for level in before}
+    others_now = 1.0 - sum(same.values())
+    return {**before, OTHERS: others}, {**same, OTHERS: others_now}
 
 
 def _shift_of_numbers(

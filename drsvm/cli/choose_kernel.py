@@ -23,9 +23,10 @@ from drsvm.cli.settings import KernelChoice, Settings
 from drsvm.cli.time_order import columns_of, columns_outside
 from drsvm.cli.training_rows import Prepared, TrainTestRows
 from drsvm.defaults.folds import Folds, folds_by_content
+from drsvm.defaults.group_landmarks import LEAST
 from drsvm.defaults.roc_auc import auc_parts
 from drsvm.estimators.fold_decisions import Table, decisions_of_fold
-from drsvm.problem.sampling import draw_rows
+from drsvm.problem.sampling import content_groups, draw_rows
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import ReportProgress
@@ -154,12 +155,16 @@ def _rows_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds] 
     n_folds = min(max(COMPARED_ROWS // len(y) + 1, 2), MAX_FOLDS)
     # Equal rows share a fold.
     fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)
+    contents = content_groups(problem)
     folds = []
     for number in range(n_folds):
         # Training and test rows, each of which must have all classes
         sides = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         for rows in sides:
             if len(np.unique(codes[rows])) < len(classes):
+                return None
+            # Landmarks are means of groups of different rows.
+            if len(np.unique(contents[rows])) < LEAST:
                 return None
         folds.append(sides)
     return Table(X, y, None, classes), codes, folds

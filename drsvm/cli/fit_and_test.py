@@ -31,9 +31,11 @@ from drsvm.cli.training_rows import (
     rows_of,
 )
 from drsvm.defaults.costs import flip_costs_of_rows
+from drsvm.defaults.group_landmarks import group_landmarks
 from drsvm.persistence.audits import MOST_ROWS, Audit, sample_of
 from drsvm.persistence.model_files import SavedModel
 from drsvm.persistence.model_files import save as save_model
+from drsvm.report.inputs import results_of
 from drsvm.report.verdict import Alternative, moved_columns, worth_trying
 from drsvm.tables.arrow_columns import Table
 from drsvm.tables.preparation import Steps
@@ -211,6 +213,17 @@ class Training:
         return TimeLimit.of(self.settings["max_time"])
 
     @cached_property
+    def landmarks(self) -> np.ndarray:
+        """The landmarks of all classifiers with a kernel, unless these are rows.
+
+        They come from the rows that are not held out, and are features of these. The
+        classifier of all rows has the same ones: means of groups with a row and without
+        it, side by side in a file, would reveal the row.
+        """
+        X = self.prepared_selection.X
+        return group_landmarks(X, self.selection.y)
+
+    @cached_property
     def prepared_whole(self) -> Prepared:
         return prepare(self.whole, standardise=self.standardise)
 
@@ -299,11 +312,31 @@ class Training:
         model = clone(estimator).set_params(
             **costs_and_signs(parts, prepared), max_time=self.time.share(2)
         )
+        # Parameters that are set for this fit alone
+        asked = {"max_time": estimator.max_time}
+        if getattr(estimator, "landmarks", None) is not None:
+            asked["landmarks"] = estimator.landmarks
+            model.set_params(landmarks=self._landmarks_for(prepared))
         if isinstance(model, PreparedSearch):
             model.source = (parts.X, prepared.steps)
         model.fit(prepared.X, parts.y, **self._given_by_row(estimator, parts))
-        # As above, the limit of this fit is not a parameter that was asked for.
-        return Fitted(model.set_params(max_time=estimator.max_time), prepared, parts)
+        return Fitted(model.set_params(**asked), prepared, parts)
+
+    def _landmarks_for(self, prepared: Prepared) -> np.ndarray:
+        """Return the landmarks with the features of a preparation.
+
+        Levels may be rare in some of the rows: landmarks have 0 for features that only
+        others have.
+        """
+        names = prepared.names or []
+        own = self.prepared_selection.names or []
+        if names == own:
+            return self.landmarks
+        found = np.zeros((len(self.landmarks), len(names)))
+        for place, name in enumerate(names):
+            if name in own:
+                found[:, place] = self.landmarks[:, own.index(name)]
+        return found
 
     def _given_by_row(self, estimator: Classifier, parts: TrainTestRows) -> Settings:
         """Return the flip costs as a parameter of ``fit``, one per row, where needed.
@@ -349,22 +382,37 @@ class Training:
 
 
 def save(trained: Trained, path: Path, payload: Payload) -> None:
-    """Save the model of all rows."""
+    """Save the model of all rows, without what belongs to single rows."""
     fitted = trained.model
     # Of P(class) = 1 / (1 + exp(-(slope · decision + offset)))
     slopes, offsets = fitted.classifier.sigmoids_.T
     payload["probability"] = {"slopes": slopes, "offsets": offsets}
     data = fitted.parts.data
     figures = {name: payload.get(name) for name in SAVED_FIGURES}
+    if "kernel" in payload:
+        figures["landmarks"] = payload["kernel"]["made_of"]
     metadata = {
         "schema": asdict(data.schema),
         "feature_names": fitted.prepared.names,
         "label": data.schema.label,
         "training": {"file": data.path.name, **figures},
     }
-    model = fitted.pipeline(fitted.classifier)
+    model = fitted.pipeline(_without_multipliers(fitted.classifier))
     save_model(SavedModel(model, metadata, _audit(trained, model)), path)
     payload["model"] = path
+
+
+def _without_multipliers(classifier: Classifier) -> Classifier:
+    """Return a classifier that does not keep which of its rows have a loss."""
+    results = []
+    for result in results_of(classifier):
+        nothing = np.empty(0)
+        results.append(replace(result, hinge_dual=nothing, flip_dual=nothing))
+    stripped = copy(classifier)
+    stripped.result_ = results
+    if len(results) == 1:
+        stripped.result_ = results[0]
+    return stripped
 
 
 def _audit(trained: Trained, saved: Pipeline) -> Audit | None:

@@ -86,6 +86,7 @@ def fit(
     costs: opt.Costs = None,
     kernel: opt.AutomaticKernel = "auto",
     gamma: opt.Gamma = None,
+    landmarks: opt.Landmarks = "means",
     cv: CrossValidation = False,
     folds: Folds = 5,
     solver: opt.Solver = "auto",
@@ -158,7 +159,11 @@ def fit(
         # Not before: this imports all solvers, and an error in the file should come
         # quickly.
         from drsvm.cli.fit_and_test import Training, save
-        from drsvm.cli.fit_summary import fit_payload, summary_lines
+        from drsvm.cli.fit_summary import (
+            about_rows_in_file,
+            fit_payload,
+            summary_lines,
+        )
         from drsvm.cli.training_rows import about_clipped
 
         training = Training(settings, standardise, whole, held, screen)
@@ -175,6 +180,7 @@ def fit(
             payload["cv" if cv else "choice"] = trained.figures
         if model is not None:
             save(trained, model, payload)
+            screen.note(*about_rows_in_file(payload))
     screen.finish(payload, *summary_lines(payload))
     return exit_code(payload["certificates"])
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.text import Text
@@ -13,6 +14,7 @@ from drsvm.audit.model_layers import trained_parameters
 from drsvm.cli.fit_and_test import Fitted, Trained
 from drsvm.cli.options import typed
 from drsvm.cli.screen import Payload, exit_code
+from drsvm.defaults.group_landmarks import LEAST
 from drsvm.problem.result import Result
 from drsvm.report.column_importances import column_importances
 from drsvm.report.inputs import certificate_of, chosen_value, results_of
@@ -34,6 +36,8 @@ NOISE = (
 # How many labels and columns are named
 SHOWN_LABELS = 10
 SHOWN_COLUMNS = 5
+# What landmarks may be
+ROWS = "rows of the training data"
 # The width of the names of lines
 MARGIN = 11
 
@@ -101,6 +105,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         payload["kernel"] = {
             "gamma": classifier.gamma_,
             "landmarks": len(classifier.landmark_indices_),
+            "made_of": made_of(classifier),
             "radius_in_features": radius,
         }
         payload["importances"] = _importances(tested or model)
@@ -130,7 +135,34 @@ def _certificate(result: Result, positive: object, constant: bool) -> Payload:
         "constant": constant,
         "tol": result.tol,
         "radius_price": result.radius_price,
+        # With landmarks that are no rows: how far it is from the best function of all
+        "gap_anywhere": _gap_anywhere(result),
     }
+
+
+def _gap_anywhere(result: Result) -> float | None:
+    bound = result.info.get("bound_anywhere")
+    if bound is None:
+        return None
+    return result.objective - bound
+
+
+def about_rows_in_file(payload: Payload) -> list[str]:
+    """Return a note if a model file contains rows of the training data."""
+    kernel = payload.get("kernel")
+    if kernel is None or kernel["made_of"] != ROWS:
+        return []
+    return [
+        f"{payload['model']} contains {kernel['landmarks']:,} training rows: keep it "
+        "as safe as the data, or use --landmarks means."
+    ]
+
+
+def made_of(classifier: Any) -> str:
+    """Return what the landmarks of a classifier with a kernel are."""
+    if classifier.landmarks is None:
+        return ROWS
+    return f"means of at least {LEAST} rows, and random points around them"
 
 
 def _weights(model: Fitted, results: list[Result], constant: list[bool]) -> Payload:
@@ -279,6 +311,9 @@ def proof_line(payload: Payload, certificate: Payload) -> str:
     if payload["parameters"]["moved_by"]:
         placed = " before the threshold is placed"
     optimum = "the optimum"
+    if certificate.get("gap_anywhere") is not None:
+        optimum = "the optimum for these landmarks and "
+        optimum += f"{certificate['gap_anywhere']:.1e} above that for all functions"
     if certificate["only_for"]:
         optimum = f"the optimum for {certificate['only_for']}"
     n_iter = certificate["n_iter"]
@@ -354,7 +389,7 @@ def _feature_lines(payload: Payload) -> dict[str, str]:
     kernel = payload["kernel"]
     lines = {
         "kernel": f"{payload['parameters']['kernel']}, gamma {kernel['gamma']:.4g}; "
-        f"made of {kernel['landmarks']:,} of the {payload['rows']:,} rows (landmarks)"
+        f"{kernel['landmarks']:,} landmarks: {kernel['made_of']}"
     }
     first = important(payload["importances"] or {})[:SHOWN_COLUMNS]
     if first:

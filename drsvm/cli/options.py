@@ -337,6 +337,15 @@ Gamma = Annotated[
         "library. Default: rule.",
     ),
 ]
+Landmarks = Annotated[
+    str,
+    classifier(
+        callback=one_of("means", "rows"),
+        help="What a classifier with a kernel consists of: means of at least five "
+        "similar rows and random points around them, or rows of the file, which "
+        "whoever has the model can then read.",
+    ),
+]
 Solver = Annotated[
     str,
     solving(

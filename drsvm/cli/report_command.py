@@ -68,6 +68,7 @@ def report(
     costs: opt.Costs = None,
     kernel: opt.AutomaticKernel = "auto",
     gamma: opt.Gamma = None,
+    landmarks: opt.Landmarks = "means",
     solver: opt.Solver = "auto",
     tol: opt.Tol = None,
     max_iter: opt.MaxIter = None,

@@ -36,6 +36,9 @@ OPTIONS = {
     "make_pipeline(ClippedScaler(), WassersteinSVC())": "--standardise",
     "make_pipeline(ClippedScaler(), WassersteinKernelSVC())": "--standardise",
 }
+# Statuses with a proof of what was asked for: with landmarks that are no rows, this is
+# the optimum for these.
+REACHED = ("optimal", "optimal in span")
 # Warnings that are not about the user's data
 FOR_DEVELOPERS = (DeprecationWarning, FutureWarning, ResourceWarning)
 
@@ -46,7 +49,7 @@ def exit_code(certificates: Iterable[Payload]) -> int:
     for certificate in certificates:
         if certificate["status"] == "optimal within bounds":
             code = 3
-        elif certificate["status"] != "optimal":
+        elif certificate["status"] not in REACHED:
             # The tolerance was not reached.
             return 1
     return code

@@ -130,11 +130,13 @@ class KernelChoice:
     kernel : {"linear", "rbf", "auto"}
     gamma : its coefficient, None for the default
     linear_option : a given option that only a linear classifier has, if there is one
+    landmarks : "means", or "rows" of the training
     """
 
     kernel: str
     gamma: float | str | None
     linear_option: str | None = None
+    landmarks: str = "rows"
 
     def kind_and_settings(
         self, settings: Settings
@@ -151,6 +153,8 @@ class KernelChoice:
         for name in ("tol", "gamma"):
             if taken[name] is None:
                 del taken[name]
+        if self.landmarks == "means":
+            taken["landmarks"] = "means"
         return WassersteinKernelSVC, taken
 
 
@@ -177,4 +181,6 @@ def kernel_choice(given: OptionValues) -> KernelChoice:
     if gamma is not None and is_linear:
         raise ValueError("--gamma is the coefficient of a kernel: add --kernel rbf.")
     option = option_of(linear_only[0]) if linear_only else None
-    return KernelChoice(kernel, gamma, option)
+    # What saves no classifier has no such option, and takes rows.
+    landmarks = given.get("landmarks", "rows")
+    return KernelChoice(kernel, gamma, option, landmarks)

@@ -369,7 +369,11 @@ def prepare(parts: TrainTestRows, *, standardise: bool) -> Prepared:
     """Return the rows after the preparation, which is fitted to the training rows."""
     from sklearn.pipeline import Pipeline
 
-    from drsvm.tables.preparation import features_of, preparation
+    from drsvm.tables.preparation import (
+        features_of,
+        forget_single_levels,
+        preparation,
+    )
 
     schema = parts.data.schema
     X = parts.X
@@ -381,6 +385,7 @@ def prepare(parts: TrainTestRows, *, standardise: bool) -> Prepared:
             return Prepared(X, X_test, [], None)
         pipeline = Pipeline(steps)
         X = pipeline.fit_transform(X)
+        forget_single_levels(pipeline, schema, parts.X)
         if X_test is not None:
             X_test = pipeline.transform(X_test)
     return Prepared(X, X_test, pipeline.steps, features_of(pipeline, schema))

@@ -100,6 +100,12 @@ class KernelParameters:
             )
         return scaled_columns(X, self.costs)
 
+    def unscaled(self, points: np.ndarray) -> np.ndarray:
+        """Return rows as they are before their columns are multiplied."""
+        if self.costs is None:
+            return points
+        return points / self.costs
+
     def points(self, X: Matrix) -> Matrix:
         """Return what the function takes: scaled rows, or their numbers in a table."""
         if not self.is_table:

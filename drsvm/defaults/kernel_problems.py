@@ -13,10 +13,11 @@ decides on a width are so few rows.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -25,6 +26,7 @@ from drsvm.defaults import one_vs_rest
 from drsvm.defaults.binary_problems import BinaryProblems
 from drsvm.defaults.costs import with_intercept_cost
 from drsvm.defaults.fit_data import FitData, RemoteFitData
+from drsvm.defaults.group_landmarks import group_landmarks
 from drsvm.defaults.kernel_parameters import KernelParameters
 from drsvm.defaults.landmark_basis import LandmarkBasis
 from drsvm.defaults.radius_rule import MAX_SAMPLE, MIN_SAMPLE
@@ -62,6 +64,25 @@ MAX_JUDGED = 1000
 Candidate = tuple[float, tuple[float, float]]
 
 
+class KernelProblems(NamedTuple):
+    """The problems of a fit with a kernel."""
+
+    problems: BinaryProblems
+    """The problems that are solved."""
+
+    gamma: float
+    """The coefficient γ of the kernel."""
+
+    basis: LandmarkBasis | None = None
+    """The basis of the span of landmarks, if the problems are linear ones in it."""
+
+    anywhere: Sequence[Problem | None] = ()
+    """The same problems over all functions, if those that are solved are in a span.
+
+    None where that would take values of the kernel that are not kept.
+    """
+
+
 def problems_in_feature_space(
     data: FitData,
     kernel: KernelParameters,
@@ -70,7 +91,7 @@ def problems_in_feature_space(
     l2: float | str,
     solver: Landmarks,
     time: TimeLimit,
-) -> tuple[BinaryProblems, float]:
+) -> KernelProblems:
     """Return the problems of a fit in the feature space of a kernel.
 
     Parameters
@@ -90,10 +111,8 @@ def problems_in_feature_space(
 
     Returns
     -------
-    problems : BinaryProblems
+    KernelProblems
         The problems.
-    gamma : float
-        The coefficient γ of the kernel.
     """
     # 1. The width, and the shares of radius and ridge, by some of the rows
     widest = kernel.coefficient(data.X, data.sample_weight)
@@ -110,7 +129,7 @@ def problems_in_feature_space(
     function = kernel.function(gamma, data.X)
     problems = _problems(data, points, function, parameters | {"time": time})
     problems = regularised_by_rule(problems, *regularisation, data, time)
-    return problems.scaled(*shares), gamma
+    return KernelProblems(problems.scaled(*shares), gamma)
 
 
 def _problems(
@@ -319,50 +338,51 @@ def problems_in_span(
     l2: float | str,
     solver: Landmarks,
     time: TimeLimit,
-    landmarks: Matrix | int,
+    landmarks: Matrix | str | None,
+    most: int,
     random_state: int | np.random.Generator | None,
-) -> tuple[BinaryProblems, float, LandmarkBasis]:
+) -> KernelProblems:
     """Return the linear problems of a fit in the span of landmarks.
 
     Parameters
     ----------
     data, kernel, parameters, radius, l2, solver, time
         As for `problems_in_feature_space`; rows may be on a cluster.
-    landmarks : array of shape (n_landmarks, n_features) or int
-        The landmarks, or how many are chosen from the rows.
+    landmarks : array of shape (n_landmarks, n_features), "means" or None
+        The landmarks. "means": of groups of rows (`group_landmarks`). None: they are
+        chosen from the rows.
+    most : int
+        The largest number of landmarks.
     random_state : int or Generator, optional
         Seed of this choice.
 
     Returns
     -------
-    problems : BinaryProblems
-        The problems.
-    gamma : float
-        The coefficient γ of the kernel.
-    basis : LandmarkBasis
-        The basis of the span.
+    KernelProblems
+        The problems, and the basis of the span.
     """
     # 1. What is chosen by a sample in this memory: width, radius, ridge and the cost of
     # the intercept. Rows on a cluster come here by such a sample, all others are here.
-    if isinstance(landmarks, int):
-        size = landmarks
-    else:
-        size = landmarks.shape[0]
     whole = data.problems(parameters | {"intercept_cost": math.inf})
     sample = data
     if isinstance(data, RemoteFitData):
-        sample = _sample(data, whole, max(2 * MAX_SAMPLE, WIDER * size))
+        sample = _sample(data, whole, max(2 * MAX_SAMPLE, WIDER * most))
         parameters = parameters | {"flip_cost": sample.flip_cost}
-    few, gamma = problems_in_feature_space(
+    few, gamma, _, _ = problems_in_feature_space(
         sample, kernel, parameters, radius, l2, solver, time
     )
     first = few.given[0]
 
     # 2. The landmarks: of several times as many rows, those that span the most
-    if isinstance(landmarks, int):
+    if landmarks is None:
         order = generator_of(random_state).permutation(sample.X.shape[0])
-        landmarks = sample.X[np.sort(order[: WIDER * size])]
-    basis = LandmarkBasis.of(landmarks, size, kernel, first.rows)
+        landmarks = sample.X[np.sort(order[: WIDER * most])]
+    elif isinstance(landmarks, str):
+        points = kernel.scaled(sample.X)
+        landmarks = kernel.unscaled(
+            group_landmarks(points, sample.y, sample.sample_weight, most, random_state)
+        )
+    basis = LandmarkBasis.of(landmarks, most, kernel, first.rows)
 
     # 3. The problems, in which a row has the values of the basis functions as features
     problems = []
@@ -376,7 +396,11 @@ def problems_in_span(
         in_span = BinaryProblems.as_given(problems)
     else:
         in_span = BinaryProblems(problems)
-    return in_span.with_regularisation(few.radius, few.l2), gamma, basis
+    in_span = in_span.with_regularisation(few.radius, few.l2)
+    anywhere: Sequence[Problem | None] = few.given
+    if sample is not data or first.rows.values is None:
+        anywhere = [None] * len(problems)
+    return KernelProblems(in_span, gamma, basis, anywhere)
 
 
 def _sample(data: RemoteFitData, problems: list[Problem], size: int) -> FitData:

@@ -13,10 +13,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from drsvm.defaults.binary_problems import BinaryProblems, Solved
+from drsvm.certificate.certificate import dual_point
+from drsvm.defaults.binary_problems import Solved
 from drsvm.defaults.fit_data import FitData, RemoteFitData
+from drsvm.defaults.group_landmarks import MOST
 from drsvm.defaults.kernel_parameters import KernelParameters
 from drsvm.defaults.kernel_problems import (
+    KernelProblems,
     problems_in_feature_space,
     problems_in_span,
     with_copies_joined,
@@ -38,6 +41,7 @@ from drsvm.problem.backends import ForGpu, backend_of, engine_of, to_numpy
 from drsvm.problem.feature_space import rows_of_functions
 from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import KernelFunction
+from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Results, Status
 from drsvm.problem.validation import check_indices, check_rows
 from drsvm.solvers.base import check_count
@@ -85,10 +89,12 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     n_landmarks : int or "auto", default="auto"
         Number of rows of which the classifier is made. With "auto" as many as the
         tolerance needs; with a number, predictions are fast, and the gap is what it is.
-    landmarks : array of shape (n_landmarks, n_features), optional
+    landmarks : array of shape (n_landmarks, n_features) or "means", optional
         Given rows, such as the centres of clusters, of which the classifier is made.
-        Objective, bound and gap are then those of the functions of these rows (see the
-        notes).
+        With "means" it contains no training row, and is small: the landmarks are
+        means of groups of at least five similar rows and, if these are few, random
+        points around them; 300 by default. Objective, bound and gap are then those of
+        the functions of these landmarks (see the notes).
     radius : float or "auto", default="auto"
         Budget of the adversary: the average shift of a sample in the feature space.
         "auto" as in `WassersteinSVC`.
@@ -118,9 +124,9 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     landmarks_ : array of shape (n_landmarks, n_features)
-        The rows of which the classifier is made.
+        The rows, or other points, of which the classifier is made.
     landmark_indices_ : array of shape (n_landmarks,)
-        Where they are in X; -1 if they were given, or X is on a cluster.
+        Where they are in X; -1 if they are no rows of it, or X is on a cluster.
     dual_coef_ : array of shape (1 or n_classes, n_landmarks)
         The coefficients of the classifier ``Σ_j dual_coef_j k(x, landmark_j) +
         intercept``.
@@ -143,9 +149,10 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     -----
     With given `landmarks`, and on a Dask cluster, the classifier is the best one among
     the functions of the landmarks, and this is what is proven: the status of `result_`
-    is OPTIMAL_IN_SPAN, and its weights are those of an orthonormal basis. How far it is
-    from the best of the whole feature space is not known. On a cluster, landmarks, γ,
-    radius and ridge are chosen with a sample of the rows.
+    is OPTIMAL_IN_SPAN, and its weights are those of an orthonormal basis. For up to
+    5,000 rows in memory, ``result_.info["bound_anywhere"]`` is a lower bound on the
+    optimum over the whole feature space, from the same multipliers. On a cluster,
+    landmarks, γ, radius and ridge are chosen with a sample of the rows.
 
     Examples
     --------
@@ -235,7 +242,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         self, data: FitData, callbacks: FitCallbacks, time: TimeLimit
     ) -> SolvedKernel:
         with naming_large_entries(data):
-            problems, gamma, basis = self._pose(data, time)
+            problems, gamma, basis, anywhere = self._pose(data, time)
         # In a span the problems are linear. Any solver takes them.
         solver = "auto"
         if basis is None:
@@ -254,14 +261,14 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
             results = solve_problems(
                 problems, starts, solver, limits, self.n_jobs, callbacks, time
             )
-        claim = _claimed_anywhere if basis is None else _claimed_in_span
-        results = [claim(result) for result in results]
+        if basis is None:
+            results = [_claimed_anywhere(result) for result in results]
+        else:
+            results = list(map(_claimed_in_span, results, anywhere))
         return SolvedKernel(problems, results, gamma, basis)
 
-    def _pose(
-        self, data: FitData, time: TimeLimit
-    ) -> tuple[BinaryProblems, float, LandmarkBasis | None]:
-        """Return the problems, γ, and the basis of the span if they are in one."""
+    def _pose(self, data: FitData, time: TimeLimit) -> KernelProblems:
+        """Return the problems."""
         choices = {
             "kernel": self._kernel(),
             "parameters": problem_parameters(self, data.flip_cost),
@@ -271,31 +278,42 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
             "time": time,
         }
         if self.landmarks is None and not isinstance(data, RemoteFitData):
-            problems, gamma = problems_in_feature_space(data, **choices)
-            return problems, gamma, None
+            return problems_in_feature_space(data, **choices)
+        landmarks = self._given_landmarks(data)
+        most = self._max_landmarks() or MOST
+        # Given landmarks are all taken.
+        if landmarks is not None and not isinstance(landmarks, str):
+            most = landmarks.shape[0]
         return problems_in_span(
             data,
             **choices,
-            landmarks=self._given_landmarks(data),
+            landmarks=landmarks,
+            most=most,
             random_state=self.random_state,
         )
 
-    def _given_landmarks(self, data: FitData) -> Matrix | int:
-        """Return the given landmarks, or else their number."""
+    def _given_landmarks(self, data: FitData) -> Matrix | str | None:
+        """Return the given landmarks, "means", or None for rows of a sample."""
         if self.kernel == "precomputed" or data.on_gpu:
             raise ValueError(
                 "Given landmarks, and rows on a Dask cluster, need a kernel that is a "
                 f"function, and no GPU: got kernel={self.kernel!r} and "
                 f"engine={self.engine!r}."
             )
-        size = self._max_landmarks()
         if self.landmarks is None:
-            if size is None:
+            if self._max_landmarks() is None:
                 raise ValueError(
                     "X is on a Dask cluster: give the number of rows of which the "
                     "classifier is made, such as n_landmarks=300."
                 )
-            return size
+            return None
+        if isinstance(self.landmarks, str):
+            if self.landmarks != "means":
+                raise ValueError(
+                    "landmarks must be None, 'means' or an array, got "
+                    f"landmarks={self.landmarks!r}."
+                )
+            return self.landmarks
         try:
             landmarks = check_rows(self.landmarks)
         except (TypeError, ValueError) as error:
@@ -488,12 +506,22 @@ def fetched_from_gpu(values) -> Matrix:
     return values
 
 
-def _claimed_in_span(result: Result) -> Result:
-    """Return the result of a linear problem in a span with what it proves."""
+def _claimed_in_span(result: Result, anywhere: Problem | None) -> Result:
+    """Return the result of a linear problem in a span with what it proves.
+
+    Its multipliers also prove a bound for the problem over all functions of the kernel,
+    if this is given.
+    """
     # A weaker claim, about limited weights, stays as it is.
-    if result.status is Status.OPTIMAL:
-        return replace(result, status=Status.OPTIMAL_IN_SPAN)
-    return result
+    if result.status is not Status.OPTIMAL:
+        return result
+    result = replace(result, status=Status.OPTIMAL_IN_SPAN)
+    if anywhere is None:
+        return result
+    alpha = anywhere.multipliers_from(result.hinge_dual)
+    beta = anywhere.multipliers_from(result.flip_dual)
+    bound = dual_point(anywhere, alpha, beta).lower_bound
+    return replace(result, info={**result.info, "bound_anywhere": bound})
 
 
 def _claimed_anywhere(result: Result) -> Result:

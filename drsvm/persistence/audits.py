@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.audit.audit_sample import AuditSample, audit_sample
-from drsvm.audit.column_shifts import QUANTILES, Summary, summaries
+from drsvm.audit.column_shifts import EMPTY, QUANTILES, Summary, summaries
 from drsvm.audit.shift import Shift, shift_between
 from drsvm.persistence.checks import Json, Model, classifiers, require
 from drsvm.utils.annotations import Labels, Matrix
@@ -123,6 +123,7 @@ def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> AuditSamp
     columns = []
     if len(names) <= MOST_COLUMNS:
         columns = summaries(cells_of(model, X), names)
+        columns = list(map(_without_single_levels, columns))
     if _size(columns) > COLUMN_BYTES:
         columns = list(map(_with_fewer_quantiles, columns))
     if _size(columns) > COLUMN_BYTES:
@@ -133,6 +134,15 @@ def sample_of(model: Model, X: Matrix, y: Labels, names: list[str]) -> AuditSamp
     n_numbers = len(sample.distances) + len(sample.fixed) + 2
     n = ROW_BYTES // (ENTRY_BYTES * n_numbers)
     return sample.some(slice(0, n), columns)
+
+
+def _without_single_levels(column: Summary) -> Summary:
+    """Return the summary of a column without texts that occur once."""
+    shares = {}
+    for level, share in column.shares.items():
+        if level == EMPTY or round(share * column.n) > 1:
+            shares[level] = share
+    return column._replace(shares=shares)
 
 
 def _with_fewer_quantiles(column: Summary) -> Summary:

@@ -74,7 +74,8 @@ def save_model(
         any, a kernel given by its name. A FixedThresholdClassifier may be around it, or
         a TunedThresholdClassifierCV with a usual score of scikit-learn. Save others
         with joblib or skops. Without the multipliers of rows on a Dask cluster, which
-        stay there.
+        stay there. A classifier with a kernel contains training rows, unless it has
+        ``landmarks="means"``.
     path : str or Path
         The file. An existing file is replaced only when the new one is complete.
     metadata : dict, optional

@@ -139,7 +139,7 @@ def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
     """Return a note on cells with levels that a model has not seen in training."""
     counts = {name: f"{count:,} of {n_rows:,}" for name, count in unseen.items()}
     remark = "they count as rare, or as no level at all where none was rare"
-    return line_about("levels not seen in training", counts, remark)
+    return line_about("levels not seen twice in training", counts, remark)
 
 
 def what_was_clipped(cells: Any) -> list[str]:

@@ -174,7 +174,8 @@ def preparation(schema: Schema, standardise: bool = True) -> Steps:
     encoder = OneHotEncoder(
         # A new level is rare; all zeros would be a row of no known kind.
         handle_unknown="infrequent_if_exist",
-        min_frequency=schema.rare,
+        # A level of one row is rare in any table (see `forget_single_levels`).
+        min_frequency=max(schema.rare, 2),
         max_categories=MAX_LEVELS,
         sparse_output=schema.many_levels,
     )
@@ -235,6 +236,51 @@ def _levels(encoder: OneHotEncoder, index: int) -> list[str]:
     # A set: numpy compares objects with each other in turn, which takes minutes.
     shared = set(rare)
     return [*(level for level in levels if level not in shared), RARE_NAME]
+
+
+def forget_single_levels(steps: Pipeline, schema: Schema, X: Table | Matrix) -> None:
+    """Let a fitted preparation forget the levels that occur once.
+
+    Such a level may be the name of a person, and the preparation is part of model
+    files. It counts as rare, whether it is known or not.
+
+    Parameters
+    ----------
+    steps : Pipeline
+        The preparation, whose last step is changed.
+    schema : Schema
+        The columns of the table.
+    X : Table
+        The rows that the preparation was fitted to.
+    """
+    if schema.kind == "sparse":
+        return
+    encoder, places = part_of(steps[-1], "categories")
+    if encoder is None:
+        return
+    columns = columns_of(X)
+    missing = MISSING | frozenset(schema.missing_values)
+    kept = []
+    n_single = 0
+    for index, place in enumerate(places):
+        cells = levels_of(columns[schema.columns[place]], missing)
+        full = cells.codes[cells.codes >= 0]
+        counts = np.bincount(full, minlength=len(cells.values))
+        single = set()
+        for code in np.flatnonzero(counts == 1):
+            single.add(cells.values[code])
+        n_single += len(single)
+        levels = set(encoder.categories_[index]) - single
+        if single:
+            # Without a level that is rare, an unknown one would be no level at all.
+            levels.add(RARE_NAME)
+        kept.append(np.array(sorted(levels), dtype=object))
+    if n_single == 0:
+        return
+    texts = steps[0].transform(X)[:, places]
+    encoder.set_params(categories=kept).fit(texts)
+    # For fits to other rows
+    encoder.set_params(categories="auto")
 
 
 def part_of(preparation: ColumnTransformer, wanted: str) -> tuple[Any, list[int]]:

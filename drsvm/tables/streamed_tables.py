@@ -147,10 +147,16 @@ class _Stream:
         from sklearn.preprocessing import StandardScaler
 
         from drsvm.tables.notes import what_was_clipped
-        from drsvm.tables.preparation import cells_clipped, part_of, preparation
+        from drsvm.tables.preparation import (
+            cells_clipped,
+            forget_single_levels,
+            part_of,
+            preparation,
+        )
 
         data = self.data
         steps = Pipeline(preparation(data.schema, standardise)).fit(data.X)
+        forget_single_levels(steps, data.schema, data.X)
         numbers, places = part_of(steps[-1], "numbers")
         if not standardise or numbers is None:
             return steps

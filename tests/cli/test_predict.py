@@ -126,7 +126,7 @@ def test_missing_values_and_categories_from_fit_to_predict(
     answer = answer_of("predict", model, new)
     assert answer["rows"] == 2 and answer["notes"] == [
         "filled: b (1 of 2); numbers by their median.",
-        "levels not seen in training: town (1 of 2); they count as rare, or as no level at all where none was rare.",
+        "levels not seen twice in training: town (1 of 2); they count as rare, or as no level at all where none was rare.",
     ]
     assert answer_of("predict", model, new, "--missing", "drop")["predictions"][
         "row"
