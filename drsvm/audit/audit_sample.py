@@ -65,6 +65,12 @@ class AuditSample:
         """The shares of the classes."""
         return np.bincount(self.codes, minlength=len(self.classes)) / len(self.codes)
 
+    @property
+    def predicted_shares(self) -> np.ndarray:
+        """The shares of the predicted classes."""
+        predicted = self.by_class.argmax(axis=0)
+        return np.bincount(predicted, minlength=len(self.classes)) / len(predicted)
+
     def some(self, rows, columns: list[Summary]) -> "AuditSample":
         """Return some of the rows, with the summaries of their columns."""
         codes = self.codes

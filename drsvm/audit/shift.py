@@ -41,7 +41,10 @@ class Shift:
         None if there are none.
     error_before, expected_error : float
         The error rate on the audited rows, and on the new ones if they moved as little
-        as possible and kept their labels.
+        as possible and kept their labels: the shares of the classes have not changed.
+    predicted_before, predicted_now : dict
+        The shares of the predicted classes, by their labels: without labels, this is
+        what is seen of a change of the shares.
     worst_error : float
         What the error rate on rows like the new ones is below, with this confidence, if
         rows and their labels moved by no more than `moved`. They may have moved more:
@@ -84,6 +87,8 @@ class Shift:
     expected_error: float
     worst_error: float
     columns: list[ColumnShift]
+    predicted_before: dict[Any, float]
+    predicted_now: dict[Any, float]
     error_now: float | None = None
     shares_before: dict[Any, float]
     shares_now: dict[Any, float] | None = None
@@ -129,12 +134,11 @@ class Shift:
             lines.append(("at most", f"{self.worst_error:.2%}, see below"))
         else:
             lines.append(("at most", "no bound: they have moved too far"))
+        predicted = _changes(self.predicted_before, self.predicted_now)
+        lines.append(("predicted", predicted))
         if self.error_now is not None and self.shares_now is not None:
-            shares = []
-            for name, share in self.shares_before.items():
-                shares.append(f"{name}: {share:.1%} → {self.shares_now[name]:.1%}")
             lines.append(("errors now", f"{self.error_now:.2%}"))
-            lines.append(("classes", ", ".join(shares)))
+            lines.append(("classes", _changes(self.shares_before, self.shares_now)))
         if self.relation is not None:
             chance = f"by chance up to {self.relation_by_chance:.4g}"
             lines.append(("within classes", f"{self.moved_within_classes:.4g}"))
@@ -158,7 +162,9 @@ class Shift:
         return (
             f"The bound has {self.confidence:.0%} confidence. It is for rows that "
             "moved, labels included, by no more than the classifier sees: without "
-            "labels it cannot see rows of two classes change places."
+            "labels it cannot see rows of two classes change places. The expected "
+            "error is for classes that keep their shares: a change of these breaks it, "
+            "and without labels only the shares of predicted classes are seen."
         )
 
     def __repr__(self) -> str:
@@ -176,6 +182,14 @@ class Shift:
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
+
+
+def _changes(before: dict[Any, float], now: dict[Any, float]) -> str:
+    """Return the shares of classes before and now, in words."""
+    shares = []
+    for name, share in before.items():
+        shares.append(f"{name}: {share:.1%} → {now[name]:.1%}")
+    return ", ".join(shares)
 
 
 def measure_shift(
@@ -296,6 +310,8 @@ def shift_between(
         expected_error=expected_errors(before.by_class, before.codes, after.by_class),
         worst_error=worst_error,
         columns=column_shifts(before.columns, after.columns),
+        predicted_before=before.by_name(before.predicted_shares),
+        predicted_now=before.by_name(after.predicted_shares),
         shares_before=before.by_name(before.shares),
         **with_labels,
         n_before=n,

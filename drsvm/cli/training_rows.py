@@ -264,28 +264,31 @@ def _last_held_out(whole: TrainTestRows, split: Split, screen: Screen) -> TrainT
         is_test = moments > first
     if not is_test.any():
         raise ValueError(f"--test-by {where}: has one value only; name another column.")
-    train = np.flatnonzero(~is_test)
-    test = np.flatnonzero(is_test)
+    n_test = int(is_test.sum())
+    shares = {}
     for label in np.unique(whole.y).tolist():
-        n_before = int((whole.y[train] == label).sum())
+        is_label = whole.y == label
+        n_before = int(is_label[~is_test].sum())
         if n_before < 2:
             raise ValueError(
-                f"{split.in_time}: {n_before} of the rows before the last "
-                f"{len(test):,} have the label {label!r}, and a classifier needs two: "
-                "hold out fewer, or draw rows at random with --test-size."
+                f"{split.in_time}: {n_before} of the rows before the last {n_test:,} "
+                f"have the label {label!r}, and a classifier needs two: hold out "
+                "fewer, or draw rows at random with --test-size."
             )
+        shares[label] = (is_label[~is_test].mean(), is_label[is_test].mean())
+    # The class whose share has changed most
+    label = max(shares, key=lambda label: abs(np.diff(shares[label])[0]))
+    before, after = shares[label]
     since = ""
     if split.by is not None:
-        since = f", from {texts[test[np.argmin(moments[test])]]} on"
+        since = f", from {texts[np.argmin(np.where(is_test, moments, n))]} on"
     screen.note(
-        f"the last {len(test):,} of {n:,} rows are held out, in the order of "
-        f"{where}{since}."
+        f"the last {n_test:,} of {n:,} rows are held out, in the order of "
+        f"{where}{since}: {after:.1%} of them are {label}, of those before "
+        f"{before:.1%}."
     )
-    return replace(
-        _split(whole, train, test),
-        data=data,
-        moments=moments,
-    )
+    parts = _split(whole, np.flatnonzero(~is_test), np.flatnonzero(is_test))
+    return replace(parts, data=data, moments=moments)
 
 
 def _moments(texts: list[str], by: str) -> np.ndarray:

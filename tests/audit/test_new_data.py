@@ -162,6 +162,17 @@ def test_other_shares_are_no_change_of_the_relation(model):
     )
     assert shift.more_than_chance and shift.relation < shift.relation_by_chance
     assert shift.shares_before[1] < 0.3 < 0.6 < shift.shares_now[1]
+    # Without labels, the predictions hint at that.
+    unlabelled = measure_shift(model, X[before], y[before], X[after], random_state=0)
+    assert unlabelled.predicted_now == shift.predicted_now
+    for predicted, rows_of_it in (
+        (shift.predicted_before, X[before]),
+        (shift.predicted_now, X[after]),
+    ):
+        assert predicted[1] == pytest.approx((model.predict(rows_of_it) == 1).mean())
+    assert unlabelled.predicted_now[1] > unlabelled.predicted_before[1] + 0.2
+    assert f"1: {unlabelled.predicted_before[1]:.1%} → " in str(unlabelled)
+    assert "a change of these breaks it" in str(unlabelled)
     gone = measure_shift(model, X, y, X[y == 0], y[y == 0], random_state=0)
     assert gone.relation is None and gone.shares_now[1] == 0.0
 
