@@ -7,8 +7,13 @@ import numpy as np
 from drsvm.cli.screen import Screen
 from drsvm.cli.settings import Settings
 from drsvm.tables import DataFileError, Dataset
-from drsvm.tables.cell_styles import TRUTH_WORDS
+from drsvm.tables.cell_styles import TRUTH_WORDS, Style
+from drsvm.tables.columns import LABEL_NAMES
 from drsvm.tables.values import level_of
+
+# With more different numbers than this, or dates, labels are rather amounts or times
+MOST_NUMBERS = 20
+MOST_DATES = 2
 
 
 def check_labels(dataset: Dataset) -> np.ndarray:
@@ -47,6 +52,35 @@ def check_labels(dataset: Dataset) -> np.ndarray:
             dataset.path,
         )
     return labels
+
+
+def about_many_classes(dataset: Dataset, is_named: bool) -> list[str]:
+    """Return a note on labels that look like dates or amounts rather than classes.
+
+    It is an error if neither the user nor the column says that it is the label.
+    """
+    classes = np.unique(dataset.y)
+    # Importing pyarrow takes long, and words alone need it.
+    what = "numbers"
+    most = MOST_NUMBERS
+    if classes.dtype.kind == "U":
+        from drsvm.tables.decimal_signs import AMBIGUOUS_DATE, number_style
+
+        style = str(number_style(classes.tolist()))
+        is_date = style == AMBIGUOUS_DATE or style.startswith(Style.ISO_DATE)
+        what = "dates"
+        most = MOST_DATES if is_date else len(classes)
+    if len(classes) <= most:
+        return []
+    name = dataset.schema.label or LABEL_NAMES[0]
+    text = (
+        f"column {name!r} has {len(classes)} different {what}, each of which is a class"
+    )
+    if is_named or name.lower() in LABEL_NAMES:
+        return [f"{text}: name another column if it is not the label."]
+    raise DataFileError(
+        f"{text}: confirm it with --label, or name another column.", dataset.path
+    )
 
 
 def unknown_label(labels: np.ndarray, classes: np.ndarray) -> str | None:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from drsvm.cli.class_labels import check_labels, known_labels, positive_class
+from drsvm.cli.class_labels import (
+    about_many_classes,
+    check_labels,
+    known_labels,
+    positive_class,
+)
 from drsvm.cli.command_files import check_inputs, name_of, read_from
 from drsvm.cli.screen import Screen
 from drsvm.cli.settings import Settings
@@ -191,6 +196,7 @@ def load_rows(
             tested = read_from(test, options, data.schema)
     screen.note(*data.notes)
     y = check_labels(data)
+    screen.note(*about_many_classes(data, is_named=options.label is not None))
     if tested is None:
         return TrainTestRows(data, data.X, y)
     screen.note(*tested.notes)

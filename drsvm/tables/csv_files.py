@@ -24,7 +24,7 @@ from drsvm.tables.files import (
     opened,
 )
 from drsvm.tables.values import shown
-from drsvm.utils.messages import Message, Parameter
+from drsvm.utils.messages import Message, Parameter, counted
 
 # The delimiters that are tried, with their names for messages
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
@@ -281,8 +281,9 @@ class CsvFile(TableFile):
         comma = ""
         if self.delimiter == ",":
             comma = " (perhaps a decimal comma)"
+        columns = counted(length, "column")
         return (
-            f"line {line} has {length} columns, but the first has {len(self.names)}: "
+            f"line {line} has {columns}, but the first has {len(self.names)}: "
             "is the line cut off, or does a cell contain an unquoted "
             f"{self.delimiter!r}{comma}?"
         )

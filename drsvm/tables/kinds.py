@@ -317,12 +317,14 @@ class _Inspection:
 def _identify(name: str, numbers: np.ndarray) -> bool:
     """Return True for integers that identify the rows.
 
-    They count the rows, or are nearly all different under a typical name.
+    They count the rows, grow from row to row of a large table, or are nearly all
+    different under a typical name.
     """
     # Ids are not missing: a column with empty cells, which are NaN, has no ids.
     if len(numbers) < FEW_ROWS or not (numbers == np.trunc(numbers)).all():
         return False
-    if (np.diff(numbers) == 1).all():
+    steps = np.diff(numbers)
+    if (steps == 1).all() or (len(numbers) >= MANY_ROWS and (steps > 0).all()):
         return True
     typical = ID_NAMES.fullmatch(name) or ID_NAMES.fullmatch(name.lower())
     n_different = len(np.unique(numbers))

@@ -14,6 +14,7 @@ from drsvm.tables.arrow_columns import Table, columns_of
 from drsvm.tables.cell_styles import Style
 from drsvm.tables.dataset import Schema
 from drsvm.tables.kinds import MANY_ROWS, RARE, Kind
+from drsvm.tables.sentinels import sentinels
 from drsvm.tables.values import Coded, coded, numbers_of
 from drsvm.utils.messages import Message, Parameter, counted
 
@@ -96,7 +97,18 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Table) -> list[str]
         *line_about("all different", different, DROP_IDS),
         *line_about("most levels are rare", few_rows_each, DROP_IDS),
         *what_was_filled(schema, X),
+        *_about_sentinels(schema, X),
     ]
+
+
+def _about_sentinels(schema: Schema, X: Table) -> list[str]:
+    """Return a note on numbers that seem to stand for unknown values."""
+    found = {}
+    for value, names in sentinels(schema, X).items():
+        found[value] = names[0] if len(names) == 1 else f"{len(names)} columns"
+    options = [Parameter("missing_values", value) for value in found]
+    remedy = Message("if so, add" + " {}" * len(options), *options)
+    return line_about("may stand for empty cells", found, remedy)
 
 
 def _are_numbers_with_a_unit(levels: list[str]) -> bool:

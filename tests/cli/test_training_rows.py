@@ -15,7 +15,7 @@ from drsvm.persistence import load_model
 from drsvm.tables import ReadOptions, arrow_tables, rows_on_disk, streamed_tables
 
 BAD_FILES = {
-    "wrong.csv": (b"a,b,label\n1,2,x\n3\n", "line 3 has 1 columns"),
+    "wrong.csv": (b"a,b,label\n1,2,x\n3\n", "line 3 has 1 column,"),
     "row.csv": (b"a,b,label\n1,2,x\n", "has only one row"),
     "one.csv": (b"a,b,label\n1,2,x\n3,4,x\n", "all 2 rows have the label 'x'"),
     "cut.svm.xz": (b"\xfd7zXZ\x00\x00\x04", "truncated"),
@@ -41,6 +41,31 @@ def test_bad_files(drsvm_command, tmp_path, name):
     last = [line for line in err.splitlines() if not line.startswith("note: ")]
     assert last[0].startswith("error: ") and name in err and expected in err
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+def days_and_numbers(k):
+    return f"2024-01-{k % 25 + 1:02}", k % 25
+
+
+@pytest.mark.parametrize(("place", "what"), [(0, "dates"), (1, "numbers")])
+def test_dates_and_amounts_are_labels_only_on_request(
+    drsvm_command, tmp_path, place, what
+):
+    path = tmp_path / "t.csv"
+    for name in ("when", "target"):
+        lines = "".join(
+            f"{k * k % 17},{days_and_numbers(k)[place]}\n" for k in range(75)
+        )
+        path.write_text(f"a,{name}\n{lines}")
+        fit = ("fit", path, "--test-size", 0, "--radius", 0.1, "--l2", 0.1)
+        found = f"column {name!r} has 25 different {what}, each of which is a class"
+        code, _, err = drsvm_command(*fit)
+        assert found in err
+        assert (code == 2) == (name == "when")
+        if code == 2:
+            assert "confirm it with --label, or name another column" in err
+            code, _, err = drsvm_command(*fit, "--label", name)
+            assert code == 0 and f"note: {found}: name another column if" in err
 
 
 N = 4000

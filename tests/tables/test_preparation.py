@@ -230,6 +230,6 @@ def test_errors_name_the_column_and_the_cell(reader):
     frame.loc[2, "price"] = "cheap"
     with pytest.raises(
         ValueError,
-        match=r"column 'price' contains 'cheap' \(row 3\), but the model needs cells of",
+        match=r"column 'price' contains 'cheap' \(row 3\), but the model needs numbers with",
     ):
         reader.transform(frame)

@@ -143,6 +143,17 @@ def test_numbers_that_may_be_ids(write):
     assert "all different: size; if such a column is an id, drop it." in data.notes
 
 
+def test_integers_that_grow_from_row_to_row_are_ids(write):
+    steps = np.random.default_rng(0).integers(1, 99, 120)
+    for n, expected in ((120, {"a": "an id"}), (99, {})):
+        lines = "".join(
+            f"{steps[: k + 1].sum()},{k % 5},{'xy'[k % 2]}\n" for k in range(n)
+        )
+        path = write("data.csv", f"a,c,label\n{lines}")
+        assert read(path).schema.left_out == expected
+        assert "a" in read(path, ReadOptions(numeric=("a",))).schema.columns
+
+
 def test_categories_that_may_be_ids(write):
     lines = "".join(
         f"{k % 7},t{max(k - 61, 0)},c{k % 20},{'xy'[k % 2]}\n" for k in range(101)
