@@ -122,8 +122,14 @@ def _function_and_arguments(name, kind, folder):
         return kind, {**of_model, "X_new": X + 0.1, "y_new": y}
     if name == "radius_from_batches":
         # LIBLINEAR does not end with columns near 1e99.
-        estimator = drsvm.WassersteinSVC(radius=0.1)
-        return kind, {"estimator": estimator, "X": X, "y": y, "batches": batches}
+        estimator = drsvm.WassersteinSVC(radius=0.01)
+        return kind, {
+            "estimator": estimator,
+            "X": X,
+            "y": y,
+            "batches": batches,
+            "random_state": 0,
+        }
     if name == "find_label_issues":
         return kind, {"X": X, "y": y, "sample_weight": weights, "cv": 2}
     if name == "save_model":
