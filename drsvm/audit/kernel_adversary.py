@@ -54,7 +54,7 @@ class KernelAdversary(Adversary):
             raise ValueError(
                 f"norm must be 2 for a classifier with a kernel, got norm={norm}."
             )
-        if self.problem.prices_intercept:
+        if self.problem.has_intercept_cost:
             raise ValueError(
                 "intercept_cost must be inf for a classifier with a kernel, got "
                 f"intercept_cost={self.problem.intercept_cost}: no shift moves the "

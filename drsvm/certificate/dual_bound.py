@@ -90,7 +90,7 @@ def best_dual_scaling(
     """
     v = problem.with_signs(v)
     v0_cost = 0.0
-    if problem.prices_intercept and v0 != 0.0:
+    if problem.has_intercept_cost and v0 != 0.0:
         v0_cost = problem.intercept_cost * abs(v0)
     sums = _Sums(mass, flip_cost, v, problem.feature_cost, v0_cost)
     free, nearly_free = uncharged_features(problem)

@@ -123,7 +123,7 @@ def must_balance(problem: Problem) -> bool:
     """Return whether v_0 must be 0, as for a free intercept or a radius of 0."""
     if not problem.fit_intercept:
         return False
-    return not problem.prices_intercept or problem.radius <= 0
+    return not problem.has_intercept_cost or problem.radius <= 0
 
 
 class Multipliers(ABC):

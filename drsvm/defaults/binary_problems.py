@@ -41,7 +41,7 @@ def centre_of(problem: Problem) -> np.ndarray | None:
     None if the rows stay where they are: sparse ones, which would become dense, those
     with means of 0, and those of a problem whose intercept is free or missing.
     """
-    if not problem.prices_intercept or problem.is_sparse:
+    if not problem.has_intercept_cost or problem.is_sparse:
         return None
     means, deviations = column_moments(problem)
     # This saves a copy of the rows.

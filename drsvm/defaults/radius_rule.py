@@ -234,7 +234,7 @@ def _below_largest(
 
     If there is no time to find that, it is the radius.
     """
-    has_free_intercept = problem.fit_intercept and not problem.prices_intercept
+    has_free_intercept = problem.fit_intercept and not problem.has_intercept_cost
     if not (problem.flips_possible or has_free_intercept):
         # `radius_max` costs nothing.
         return min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))

@@ -41,7 +41,7 @@ def offset_of_far_columns(problem: Problem) -> np.ndarray | None:
         The offset c, 0 for other columns. None if there are none, or if the intercept
         has a cost, which a shift would change.
     """
-    if not problem.fit_intercept or problem.prices_intercept:
+    if not problem.fit_intercept or problem.has_intercept_cost:
         return None
     columns = problem.rows.shiftable_columns()
     if len(columns) == 0:

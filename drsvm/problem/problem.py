@@ -405,7 +405,7 @@ class Problem:
         return self.rows.is_sparse
 
     @property
-    def prices_intercept(self) -> bool:
+    def has_intercept_cost(self) -> bool:
         """Whether there is an intercept inside the norm."""
         return self.fit_intercept and math.isfinite(self.intercept_cost)
 
@@ -444,7 +444,7 @@ class Problem:
     def has_prices(self) -> bool:
         """Whether rows, features or the intercept have costs, or weights a sign."""
         of_features = self.feature_cost is not None or self.monotonic_cst is not None
-        return of_features or self.prices_intercept or by_row(self.flip_cost)
+        return of_features or self.has_intercept_cost or by_row(self.flip_cost)
 
     @property
     def trusted_features(self) -> np.ndarray:
@@ -482,7 +482,7 @@ class Problem:
         if self.feature_cost is not None:
             w = w / self.feature_cost
         scaled = self.rows.coordinates(w)
-        if self.prices_intercept:
+        if self.has_intercept_cost:
             scaled = np.concatenate((scaled, (b / self.intercept_cost,)))
         return self.norm.value(scaled)
 
@@ -714,7 +714,7 @@ class Problem:
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
         shown = {name: getattr(self, name) for name in PARAMETERS[:5]}
-        if self.prices_intercept:
+        if self.has_intercept_cost:
             shown["intercept_cost"] = self.intercept_cost
         for name in ("flip_cost", "feature_cost"):
             costs = getattr(self, name)

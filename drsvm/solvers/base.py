@@ -251,7 +251,7 @@ def needed_capabilities(problem: Problem) -> dict[Capability, str]:
             found[Capability.FEATURE_COSTS] = words
         else:
             found[Capability.COLUMN_COSTS] = "feature_cost"
-    if problem.prices_intercept:
+    if problem.has_intercept_cost:
         words = f"intercept_cost={problem.intercept_cost:g}"
         found[Capability.INTERCEPT_COST] = words
     if problem.monotonic_cst is not None:

@@ -221,7 +221,7 @@ def test_it_is_at_most_half_of_the_largest_useful_radius(problem, price):
     if radius > 1e-6 * typical_row_norm(problem):
         at_radius = problem.replace(radius=radius, l2=0.0)
         # A price counts b among the weights
-        useless = 1.0 if at_radius.prices_intercept else best_constant(at_radius)
+        useless = 1.0 if at_radius.has_intercept_cost else best_constant(at_radius)
         assert solve(at_radius, tol=1e-8).objective < useless - 1e-8
 
 

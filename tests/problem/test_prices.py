@@ -192,10 +192,10 @@ def assert_feasible(problem, dual):
         problem.radius - problem.flip_costs[problem.can_flip] @ beta[problem.can_flip]
     )
     v, v0 = exact_sums(problem, alpha, beta)
-    needed = problem.intercept_cost * abs(v0) if problem.prices_intercept else 0.0
+    needed = problem.intercept_cost * abs(v0) if problem.has_intercept_cost else 0.0
     # Balanced multipliers have v_0 = 0 up to it
-    rounding = problem.intercept_cost if problem.prices_intercept else 0.0
-    if problem.fit_intercept and not problem.prices_intercept:
+    rounding = problem.intercept_cost if problem.has_intercept_cost else 0.0
+    if problem.fit_intercept and not problem.has_intercept_cost:
         assert abs(v0) <= 1e-14
     if problem.l2 == 0 and problem.radius > 0 and math.isinf(dual.weight_bound):
         prices = (

@@ -32,7 +32,7 @@ def is_plain(problem):
     """Return whether `exact.py` can evaluate a problem."""
     return not (
         by_row(problem.flip_cost)
-        or problem.prices_intercept
+        or problem.has_intercept_cost
         or problem.feature_cost is not None
     )
 

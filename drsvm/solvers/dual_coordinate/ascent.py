@@ -180,7 +180,7 @@ class Ascent(ABC):
         self.square = self.samples.mean_square
         # The unit a₀ of the intercept
         self.unit = float(problem.fit_intercept)
-        if problem.prices_intercept:
+        if problem.has_intercept_cost:
             self.unit = problem.intercept_cost
         # The first `active` rows of `order` are visited.
         self.order = np.arange(n)
@@ -300,7 +300,7 @@ class Ascent(ABC):
         u₀ = a₀ Σ (α − β) y + θ₀ b̄/a₀ is for the intercept what u is for the weights.
         """
         # None, not False: the compiler removes the code of the other kind by type.
-        has_cost = True if self.problem.prices_intercept else None
+        has_cost = True if self.problem.has_intercept_cost else None
         if self.unit == 0.0:
             return Intercept(0.0, 1.0, 0.0, has_cost), 0.0
         freedom = max(FREEDOM * self.square / ridge, MIN_FREEDOM)
@@ -346,7 +346,7 @@ class Ascent(ABC):
         # to be repaired.
         v0_cost = 0.0
         unbalanced = abs(self.imbalance)
-        if problem.prices_intercept:
+        if problem.has_intercept_cost:
             norm_part -= self.imbalance * self.b
             v0_cost = problem.intercept_cost * abs(self.imbalance)
             unbalanced = 0.0

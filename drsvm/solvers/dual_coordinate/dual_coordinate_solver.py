@@ -116,7 +116,7 @@ class DualCoordinateState(StateWithEstimates):
     def __init__(self, problem: Problem, limits: Limits, shrinking: bool = True):
         super().__init__(problem, limits, FIRST_PROOF)
         kind = ASCENTS[type(problem.norm)]
-        if problem.n_features + problem.prices_intercept == 1:
+        if problem.n_features + problem.has_intercept_cost == 1:
             # All norms of a single weight are equal.
             kind = L2Ascent
         self.ascent = kind(problem, limits.start, limits.generator(), shrinking)

@@ -81,7 +81,7 @@ def typical_row_cost(problem: Problem) -> float:
     if costs is not None:
         costs = np.where(np.isinf(costs), 0.0, costs)
     typical = typical_row_norm(problem, costs)
-    if problem.prices_intercept:
+    if problem.has_intercept_cost:
         entries = [typical, problem.intercept_cost]
         typical = float(np.linalg.norm(entries, problem.norm.p))
     return typical or 1.0

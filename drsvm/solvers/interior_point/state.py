@@ -382,7 +382,7 @@ class InteriorPointState(State):
 
         # 2. The best bound of the multipliers, balanced or not
         bound = -np.inf
-        if not problem.fit_intercept or problem.prices_intercept:
+        if not problem.fit_intercept or problem.has_intercept_cost:
             bound = best_dual_scaling(problem, mass, flip_cost, v, v0, w)[1]
         if problem.fit_intercept:
             # A free intercept requires balance: the larger side is scaled down.

@@ -181,7 +181,7 @@ def _decisive_gradient(problem: Problem) -> float | None:
     # Whether a flip pays in the direction of steepest descent, in the user's units
     worst = problem.norm.dual.worst_direction(gradient)
     direction = costs * np.where(gradient == 0, 0.0, worst)
-    n_weights = len(direction) - problem.prices_intercept
+    n_weights = len(direction) - problem.has_intercept_cost
     along = gradient_of_classes(problem)[0]
     weights = problem.rows.weights_of(direction[:n_weights], along)
     if flips_pay(problem, weights, float(direction[n_weights:].sum())):
@@ -199,7 +199,7 @@ def _scaled_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     costs = np.ones(len(gradient))
     if problem.feature_cost is not None:
         costs = np.where(problem.trusted_features, 0.0, problem.feature_cost)
-    if problem.prices_intercept:
+    if problem.has_intercept_cost:
         costs = np.append(costs, problem.intercept_cost)
         gradient = np.append(gradient, of_intercept)
     return costs, costs * gradient
@@ -207,7 +207,7 @@ def _scaled_gradient(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 def _has_free_intercept(problem: Problem) -> bool:
     """Return whether there is an intercept without a cost."""
-    return problem.fit_intercept and not problem.prices_intercept
+    return problem.fit_intercept and not problem.has_intercept_cost
 
 
 def _enclose(problem: Problem, trusted: Problem, unit: float, solves: Solves) -> float:

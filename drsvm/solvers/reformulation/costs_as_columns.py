@@ -66,7 +66,7 @@ class CostsAsColumns(Reformulation):
             rows = changed(problem.X, lambda rows: scaled_columns(rows, factors))
             problem = problem.on_rows(rows)
             problem = problem.replace(feature_cost=np.where(trusted, np.inf, 1.0))
-        if intercept and problem.prices_intercept:
+        if intercept and problem.has_intercept_cost:
             constant = problem.intercept_cost
             problem = _with_constant_column(problem, constant)
         return cls(problem, factors, constant)

@@ -278,7 +278,7 @@ def check_radius_max(problem):
         if problem.feature_cost is None
         else problem.feature_cost
     )
-    priced = [*np.flatnonzero(np.isfinite(prices)), *[-1] * problem.prices_intercept]
+    priced = [*np.flatnonzero(np.isfinite(prices)), *[-1] * problem.has_intercept_cost]
     largest = radius_max(problem)
     above, below = (
         problem.replace(radius=factor * largest) for factor in (1.002, 0.99)

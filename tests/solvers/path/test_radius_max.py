@@ -148,7 +148,7 @@ def test_a_radius_is_useful_below_the_largest_one(norm, ball):
     problem = Problem(X, y, norm=norm, sample_weight=np.where(y > 0, 1.0, 1.1), **ball)
     largest = radius_max(problem)
     for share in (
-        (0.1, 0.5) if problem.prices_intercept else (0.1, 0.5, 0.9)
+        (0.1, 0.5) if problem.has_intercept_cost else (0.1, 0.5, 0.9)
     ):  # compared with ±1 whatever its price
         assert is_useful(problem, share * largest)
     assert not any(is_useful(problem, factor * largest) for factor in (1.0, 1.1, 10.0))

@@ -114,7 +114,7 @@ class Admm(Solver):
                 f"update='exact' has no factorisation for norm={problem.norm}: "
                 "use update='auto'."
             )
-        if problem.prices_intercept and problem.l2 > 0.0:
+        if problem.has_intercept_cost and problem.l2 > 0.0:
             return (
                 "solver 'admm' does not support "
                 f"intercept_cost={problem.intercept_cost:g} with "

@@ -83,7 +83,7 @@ class GlobalAscent(Ascent):
         # How many times a block counts itself, and the maximum, which is always safe
         self.factor = float(n_blocks)
         self.most = float(n_blocks)
-        if problem.prices_intercept:
+        if problem.has_intercept_cost:
             self.unit = problem.intercept_cost
         else:
             self.unit = float(problem.fit_intercept)
@@ -317,6 +317,6 @@ def global_ascent_for(
 ) -> GlobalAscent:
     """Return the ascent for the norm of a problem."""
     # With one weight all norms are equal.
-    if problem.n_features + problem.prices_intercept == 1:
+    if problem.n_features + problem.has_intercept_cost == 1:
         return GlobalL2Ascent(problem, start, n_blocks)
     return GLOBAL_ASCENTS[type(problem.norm)](problem, start, n_blocks)
