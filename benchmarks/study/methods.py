@@ -179,8 +179,20 @@ def flexible(X, y) -> dict:
     models = {
         "SVC()": SVC(),
         "RandomForestClassifier()": RandomForestClassifier(random_state=0),
+        # Large leaves, and small steps, withstand wrong labels better.
+        "RandomForestClassifier(min_samples_leaf=5)": RandomForestClassifier(
+            min_samples_leaf=5, random_state=0
+        ),
+        "RandomForestClassifier(min_samples_leaf=20)": RandomForestClassifier(
+            min_samples_leaf=20, random_state=0
+        ),
         "HistGradientBoostingClassifier()": HistGradientBoostingClassifier(
             random_state=0
+        ),
+        "HistGradientBoostingClassifier(learning_rate=0.03, min_samples_leaf=40)": (
+            HistGradientBoostingClassifier(
+                learning_rate=0.03, min_samples_leaf=40, random_state=0
+            )
         ),
     }
     fitted = {name: model.fit(X, y) for name, model in models.items()}
