@@ -31,7 +31,7 @@ NORM_OF_Q = {1: np.inf, 2: 2, np.inf: 1}
 ENOUGH = 20.0
 """A call that has used this many seconds is not repeated."""
 
-LABELS = {"adult": "class", "titanic": "survived"}
+LABELS = {"adult": "class", "rows-diabetes": "Outcome", "titanic": "survived"}
 """The column with the labels of a table, where it is not called label."""
 
 LEFT_OUT = {"titanic": ("alive",)}

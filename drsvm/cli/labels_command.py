@@ -16,7 +16,8 @@ drsvm labels train.svm.xz --top 50 --json"""
 
 CAVEAT = (
     "This is a ranking of what to look at first; it proves nothing about a single "
-    "label. A low score means that the other rows contradict the label: it may be "
+    "label. The score is the probability of the label, by classifiers that were "
+    "trained without its row. Where it is low, the other rows contradict it: it may be "
     "wrong, or the row may be unusual."
 )
 # The columns of the table that is printed, besides the numbers and ids of rows
@@ -25,6 +26,13 @@ SHOWN = ("given_label", "predicted_label", "label_score", "is_label_issue")
 NumericRadius = Annotated[
     float | None,
     opt.classifier(help="Radius of the ball. Default: automatic.", metavar="NUMBER"),
+]
+ClassWeight = Annotated[
+    str | None,
+    opt.classifier(
+        callback=opt.one_of("auto", "balanced", "none"),
+        help="Weights of the classes: as in fit. Default: balanced.",
+    ),
 ]
 Folds = Annotated[int, opt.classifier(help="Number of folds.", min=2, metavar="NUMBER")]
 FoldsSeed = Annotated[
@@ -61,7 +69,7 @@ def labels(
     l2: opt.Ridge = None,
     intercept: opt.Intercept = True,
     standardise: opt.Standardise = True,
-    class_weight: opt.ClassWeight = None,
+    class_weight: ClassWeight = None,
     kernel: opt.Kernel = "linear",
     gamma: opt.Gamma = None,
     folds: Folds = 5,
@@ -137,6 +145,4 @@ def labels(
         **files,
     }
     title = f"{len(first)} of {shape[0]:,} rows, most doubtful label first"
-    if issues.second_label is not None:
-        title += " (those that both classifiers contradict on top)"
     screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")

@@ -5,7 +5,6 @@ from sklearn.pipeline import Pipeline
 
 from drsvm.audit.label_issues import (
     find_label_issues,
-    flexible_classifier,
     has_rows_of_one_length,
     robust_classifier,
 )
@@ -48,7 +47,7 @@ def judged(
             parts.X,
             parts.y,
             estimator=Pipeline([*steps, *robust.steps]),
-            second_opinion=flexible_classifier(prepared.X, steps),
+            second_opinion="auto",
             callback=lambda done, total: report_progress(done / total),
             **folds,
         )

@@ -89,6 +89,33 @@ def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray
     return log_softmax(logs, axis=1)
 
 
+def sigmoid_probabilities(
+    judged: OutOfFoldDecisions, decisions: np.ndarray
+) -> np.ndarray:
+    """Return probabilities that follow the sigmoid, whatever the decisions prefer.
+
+    Parameters
+    ----------
+    judged : OutOfFoldDecisions
+        Decisions of all classes, of shape (n, n_classes), to which a sigmoid is fitted.
+    decisions : array of shape (n_rows, n_classes)
+        Decisions about the rows to be returned.
+
+    Returns
+    -------
+    array of shape (n_rows, n_classes)
+        The probabilities.
+    """
+    n_classes = decisions.shape[1]
+    if n_classes > 2:
+        return probabilities(decisions, fitted_sigmoids(judged, n_classes))
+    # One decision, between the two classes
+    judged = judged._replace(decisions=np.diff(judged.decisions, axis=1))
+    slopes, offsets = fitted_sigmoids(judged, n_classes).T
+    second = expit(slopes * np.diff(decisions, axis=1) + offsets)
+    return np.hstack([1.0 - second, second])
+
+
 def decision_at(odds: float, slope: float, offset: float) -> float:
     """Return the least decision at which the second of two classes has given log-odds.
 

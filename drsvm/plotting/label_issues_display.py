@@ -29,7 +29,7 @@ class LabelIssuesDisplay(Display):
     Parameters
     ----------
     label_score : array of shape (n,)
-        Scores from 0 to 1, low for doubtful labels.
+        Probabilities of the given labels, low for doubtful ones.
     is_label_issue : array of n bools
         Whether a label is flagged.
     title : str
@@ -93,10 +93,10 @@ class LabelIssuesDisplay(Display):
         label = f"flagged ({flagged.sum():,})"
         bars |= {"bottom": kept, "hatch": "///"}
         self.ax_.bar(edges[:-1], flagged, color=VERMILLION, label=label, **bars)
-        # On the left, another label is predicted.
+        # On the left, another one of two labels is more probable.
         self.ax_.axvline(0.5, color=GREY, linewidth=1.2, linestyle="--")
         self.ax_.set(
-            xlabel="label score (below 0.5: another label is predicted)",
+            xlabel="label score (probability of the given label)",
             ylabel="labels",
             xlim=(0.0, 1.0),
         )

@@ -186,10 +186,7 @@ def _label_issues(
     """Return the labels to check, or None if a class has one row or time is up."""
     if np.unique(material.y, return_counts=True)[1].min() < 2 or time.over:
         return None
-    settings: Figures = {
-        "class_weight": material.setting("class_weight"),
-        "max_time": None,
-    }
+    settings: Figures = {"max_time": None}
     if time.limited:
         settings["max_time"] = time.seconds / FOLDS
     if material.has_kernel:

@@ -51,6 +51,18 @@ def test_few_rows_or_pure_noise_prove_nothing(n_classes):
         assert wrong_labels(values, y) == (None, None)
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_interval_covers_the_number_where_overlap_reaches_deep_rows(seed):
+    rng = np.random.default_rng(seed)
+    odds = 4.0 * rng.normal(size=2000)
+    y = (rng.random(2000) < expit(odds)).astype(int)
+    # A hidden cause turns outcomes, except of extreme rows.
+    is_turned = (rng.random(2000) < 0.06) & (np.abs(odds) < 4.8)
+    wrong = rng.random(2000) < 0.15
+    found, (low, high) = wrong_labels(decisions(odds), y ^ is_turned ^ wrong)
+    assert low <= wrong.sum() <= high and low < found < high
+
+
 def test_one_class_whose_deepest_rows_are_pure_is_an_overlap():
     """A hidden cause that turns outcomes unless the features are extreme."""
     rng = np.random.default_rng(0)
