@@ -168,7 +168,7 @@ def find_label_issues(
     >>> issues = find_label_issues(X, y)
     >>> # Of the 20 most doubtful rows, those that are among the wrong ones
     >>> int((issues.ranking[:20] < 20).sum())
-    16
+    15
     """
     index, library = _data_frame_of(X, y)
     check_that_labels_are_given(y)

@@ -16,9 +16,9 @@ drsvm labels train.svm.xz --top 50 --json"""
 
 CAVEAT = (
     "This is a ranking of what to look at first; it proves nothing about a single "
-    "label. The score is the probability of the label, by classifiers that were "
-    "trained without its row. Where it is low, the other rows contradict it: it may be "
-    "wrong, or the row may be unusual."
+    "label. The score estimates the probability of the label from the other rows. "
+    "Where it is low, they contradict the label: it may be wrong, or the row may be "
+    "unusual."
 )
 # The columns of the table that is printed, besides the numbers and ids of rows
 SHOWN = ("given_label", "predicted_label", "label_score", "is_label_issue")

@@ -28,8 +28,8 @@ print(
     f" {np.isin(issues.ranking[: len(wrong)], wrong).sum()} of them rank first."
 )
 
-# %% The scores of all labels. Below 0.5 another label is predicted; only those are
-# flagged whose other label is predicted with confidence.
+# %% The scores of all labels, which are their probabilities. Only those are flagged
+# whose other label is predicted with confidence.
 
 LabelIssuesDisplay.from_result(issues)
 
