@@ -63,7 +63,7 @@ VALUES = {
     "dense_entries": "drsvm.audit.label_issues:DENSE_ENTRIES",
     "n_trees": "drsvm.audit.label_issues:N_TREES",
     "random_splits": "drsvm.audit.movement:MOST_SPLITS",
-    "trees_of_reports": "drsvm.report.computations:TREES",
+    "trees_of_reports": "drsvm.report.rivals:SETTINGS",
     "time_for_other_radii": "drsvm.report.computations:_time_left",
     "plots_of_reports": "drsvm.report.report:draw_all",
     # utils

@@ -56,7 +56,7 @@ def rate_interval(share: float, n: float) -> Interval:
 
 
 def mean_interval(
-    values: Sequence[float] | np.ndarray, limits: list[Interval]
+    values: Sequence[float] | np.ndarray, limits: list[Interval] | np.ndarray
 ) -> Interval:
     """Return the interval for a mean of independent figures.
 
@@ -68,7 +68,12 @@ def mean_interval(
     return mean - math.dist(lows, values) / n, mean + math.dist(highs, values) / n
 
 
-def lead_in_rates(gains: np.ndarray, losses: np.ndarray, counts: np.ndarray) -> Lead:
+def lead_in_rates(
+    gains: np.ndarray,
+    losses: np.ndarray,
+    counts: np.ndarray,
+    weights: np.ndarray | float = 1.0,
+) -> Lead:
     """Return the mean over classes of a lead in the rate of correct rows.
 
     Parameters
@@ -78,14 +83,17 @@ def lead_in_rates(gains: np.ndarray, losses: np.ndarray, counts: np.ndarray) -> 
         the second does.
     counts : array of shape (n_classes,)
         The number of rows. For the accuracy there is one class, which has all of them.
+    weights : array of shape (n_classes,), optional
+        What the leads of the classes are multiplied by.
 
     Returns
     -------
     tuple of float and Interval
         The lead and its interval.
     """
-    leads = (gains - losses) / counts
-    limits = list(map(_interval_of_lead, gains, losses, counts))
+    leads = weights * (gains - losses) / counts
+    limits = np.array(list(map(_interval_of_lead, gains, losses, counts)))
+    limits *= np.reshape(weights, (-1, 1))
     return float(np.mean(leads)), mean_interval(leads, limits)
 
 

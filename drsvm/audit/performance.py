@@ -5,6 +5,7 @@ classifier they have the `intervals`.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,6 +43,7 @@ def scores(
     classes: np.ndarray,
     *,
     new_rows: bool = False,
+    costs: Mapping[Any, float] | None = None,
 ) -> Figures:
     """Return accuracy, ROC AUC, recall and precision per class, confusion matrix.
 
@@ -56,6 +58,9 @@ def scores(
     new_rows : bool, default=False
         Whether the rows are new to the classifier, so that figures have intervals.
         Others are optimistic, however many rows there are.
+    costs : mapping, optional
+        What it costs to miss a row of each class. The figures then have the mean cost
+        of a row, and that of the cheapest constant answer.
 
     Returns
     -------
@@ -93,6 +98,24 @@ def scores(
             "balanced_accuracy": list(mean_interval(known_recalls, limits)),
             "roc_auc": None if parts is None else list(auc_interval(parts, codes)),
         }
+    if costs is not None:
+        by_class = np.array([costs[name] for name in names], dtype=float)
+        missed = (actual - right) / len(y)
+        found["cost"] = float(by_class @ missed)
+        # Without a classifier it is cheapest to give one answer always: the label whose
+        # rows are dearest to miss.
+        dearest = int(np.argmax(by_class * actual))
+        others = np.delete(by_class * actual, dearest)
+        found["constant"] = {
+            "label": names[dearest],
+            "cost": float(others.sum()) / len(y),
+        }
+        if new_rows:
+            # The sum is a mean of terms that are larger by their number.
+            scale = len(names) * by_class
+            ends = [rate_interval(rate, len(y)) for rate in missed.tolist()]
+            limits = scale[:, None] * np.array(ends)
+            found["intervals"]["cost"] = list(mean_interval(scale * missed, limits))
     found["recall"] = dict(zip(names, recalls, strict=True))
     found["precision"] = dict(zip(names, precisions, strict=True))
     found["confusion"] = {}
@@ -137,15 +160,18 @@ def leads(
     others: np.ndarray,
     y: np.ndarray,
     classes: np.ndarray,
+    costs: Mapping[Any, float] | None = None,
 ) -> Figures:
     """Return by how much the figures of a classifier exceed those of another.
+
+    In costs, it is by how much its mean cost of a row is lower.
 
     Parameters
     ----------
     decisions, others : arrays of shape (n,) or (n, n_classes)
         The decision values of both on the same rows.
-    y, classes : arrays
-        Labels and classes, as for `scores`.
+    y, classes, costs
+        Labels, classes and costs, as for `scores`.
 
     Returns
     -------
@@ -176,6 +202,12 @@ def leads(
     second = auc_parts(others, codes)
     if first is not None and second is not None:
         found["roc_auc"] = lead_in_auc(first, second, codes)
+    if costs is not None:
+        by_class = np.array([costs[name] for name in classes.tolist()], dtype=float)
+        k = len(classes)
+        found["cost"] = lead_in_rates(
+            gains[:k], losses[:k], np.full(k, len(y)), weights=k * by_class
+        )
     shown: Figures = {}
     for name, lead in found.items():
         shown[name] = None

@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
-from drsvm.audit.performance import scores
+from drsvm.audit.performance import leads, scores
 from drsvm.cli.choose_kernel import choose_kernel
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import KernelChoice, Settings
@@ -36,6 +36,7 @@ from drsvm.persistence.audits import MOST_ROWS, Audit, sample_of
 from drsvm.persistence.model_files import SavedModel
 from drsvm.persistence.model_files import save as save_model
 from drsvm.report.inputs import results_of
+from drsvm.report.rivals import boosted_trees, clearly_ahead, costs_of
 from drsvm.report.verdict import Alternative, moved_columns, worth_trying
 from drsvm.tables.arrow_columns import Table
 from drsvm.tables.preparation import Steps
@@ -54,6 +55,9 @@ SEVERAL = {
 # of the report.
 TEST_TOL_ROWS = 200_000
 TEST_TOL = 1e-4
+# Boosted trees are trained on this many rows at most: enough to show that they are
+# ahead.
+TREE_ROWS = 20_000
 # What is saved of the summary
 SAVED_FIGURES = (
     "rows",
@@ -144,8 +148,14 @@ class Fitted(NamedTuple):
         y = self.parts.y_test
         if y is None:
             return None
-        decisions = self.decisions(self.prepared.X_test)
-        return scores(decisions, y, self.classifier.classes_, new_rows=True)
+        return self.scores_of(self.decisions(self.prepared.X_test))
+
+    def scores_of(self, decisions: np.ndarray) -> Payload:
+        """Return how well decision values of the test rows agree with the labels."""
+        y = self.parts.y_test
+        classes = self.classifier.classes_
+        costs = costs_of(self.classifier)
+        return scores(decisions, y, classes, new_rows=True, costs=costs)
 
 
 class Trained(NamedTuple):
@@ -157,12 +167,14 @@ class Trained(NamedTuple):
     tested : the one that was tested on held-out rows; None if there are none
     figures : those of a search, or of the choice of the kernel
     others : tested, too: with other settings, which find more rows of a rare class
+    ahead : by how much boosted trees are ahead in the test; None if not clearly
     """
 
     model: Fitted
     tested: Fitted | None
     figures: Payload | None = None
     others: Mapping[Alternative, Fitted] = {}
+    ahead: Payload | None = None
 
     def about_moved(self) -> list[str]:
         """Return a note on columns that differ between training and test rows."""
@@ -273,7 +285,8 @@ class Training:
         with self.screen.progress(f"fitting {len(self.held.y):,} rows for the test"):
             tested = self._for_test(estimator)
             others = self._others(estimator, tested.test_scores())
-        return Trained(model, tested, choice, others)
+            ahead = self._trees_ahead(tested)
+        return Trained(model, tested, choice, others, ahead)
 
     def searched(self, folds: int) -> Trained:
         """Cross-validate, then train on all rows with what was chosen."""
@@ -300,7 +313,8 @@ class Training:
             if self.held is None:
                 return Trained(best, None, figures)
             model = self._fitted(clone(classifier), self.whole, self.prepared_whole)
-            return Trained(model, best, figures)
+            ahead = self._trees_ahead(best)
+            return Trained(model, best, figures, ahead=ahead)
 
     def _fitted(
         self, estimator: Classifier, parts: TrainTestRows, prepared: Prepared
@@ -379,6 +393,31 @@ class Training:
         for one in worth_trying(figures, estimator):
             others[one] = self._for_test(clone(estimator).set_params(**one.settings))
         return others
+
+    def _trees_ahead(self, tested: Fitted) -> Payload | None:
+        """Return by which figure boosted trees are clearly ahead, if they are.
+
+        Of many training rows, they see a sample.
+        """
+        _, prepared, parts = tested
+        if parts.y_test is None or parts.on_disk or self.time.over:
+            return None
+        n = len(parts.y)
+        rows = np.random.default_rng(0).permutation(n)[:TREE_ROWS]
+        costs = costs_of(tested.classifier)
+        trees = boosted_trees(prepared.X[rows], parts.y[rows], costs)
+        if trees is None:
+            return None
+        own = tested.decisions(prepared.X_test)
+        rival = np.asarray(trees.decision_function(prepared.X_test))
+        classes = tested.classifier.classes_
+        found = leads(own, rival, parts.y_test, classes, costs)
+        of_trees = tested.scores_of(rival)
+        figure = clearly_ahead(found, of_trees, tested.classifier)
+        if figure is None:
+            return None
+        of_own = tested.scores_of(own)
+        return {"figure": figure, "own": of_own[figure], "trees": of_trees[figure]}
 
 
 def save(trained: Trained, path: Path, payload: Payload) -> None:

@@ -18,6 +18,7 @@ from drsvm.defaults.group_landmarks import LEAST
 from drsvm.problem.result import Result
 from drsvm.report.column_importances import column_importances
 from drsvm.report.inputs import certificate_of, chosen_value, results_of
+from drsvm.report.rivals import FIGURES, TREES, USE_TREES
 from drsvm.report.verdict import (
     finds,
     important,
@@ -97,6 +98,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         "test": (tested or model).test_scores(),
         "held_out": held_out,
         "alternatives": alternatives,
+        "trees_ahead": trained.ahead,
         "negligible": negligible,
     }
     if hasattr(classifier, "coef_"):
@@ -212,6 +214,8 @@ def summary_lines(payload: Payload) -> list[Text]:
     lines |= _score_lines(payload)
     verdict = _verdict(payload["test"], payload["alternatives"])
     lines |= verdict
+    if payload["trees_ahead"]:
+        lines["trees"] = _about_trees(payload["trees_ahead"])
     # The features that a guess rests on mean nothing.
     if "advice" not in verdict:
         lines |= _feature_lines(payload)
@@ -284,21 +288,11 @@ def _cost_line(costs: dict[object, float], tested: Payload | None) -> str:
     line = f"of missing a class: {shown}"
     if tested is None:
         return line
-    # What it costs to miss all rows of a class, and the classifier's own errors
-    missed = {}
-    cost_here = 0.0
-    for label, cost in costs.items():
-        found = tested["confusion"][label]
-        missed[label] = cost * sum(found.values())
-        cost_here += missed[label] - cost * found[label]
-    # Without a classifier it is cheapest to give one answer always: the label whose
-    # rows are dearest to miss.
-    always = max(missed, key=missed.__getitem__)
-    cost_always = sum(missed.values()) - missed[always]
-    n = tested["rows"]
+    low, high = tested["intervals"]["cost"]
+    constant = tested["constant"]
     return (
-        f"{line}; {cost_here / n:.4g} per test row (always {always}: "
-        f"{cost_always / n:.4g})"
+        f"{line}; {tested['cost']:.4g} per test row (95\u202f%: {low:.4g} to "
+        f"{high:.4g}; always {constant['label']}: {constant['cost']:.4g})"
     )
 
 
@@ -373,6 +367,14 @@ def _verdict(
             f"{found['balanced_accuracy']:.4f}, {finds(found, label)}"
         )
     return {"missed": "\n".join(lines)}
+
+
+def _about_trees(ahead: Payload) -> str:
+    name = FIGURES[ahead["figure"]]
+    return (
+        f"{TREES} are clearly ahead in the test, {name} {ahead['trees']:.4f} against "
+        f"{ahead['own']:.4f}: {USE_TREES}"
+    )
 
 
 def _feature_lines(payload: Payload) -> dict[str, str]:

@@ -23,6 +23,7 @@ from drsvm.report.inputs import (
     certificate_of,
     results_of,
 )
+from drsvm.report.rivals import TREES, clearly_ahead, costs_of
 from drsvm.report.verdict import (
     NEGLIGIBLE_SHARE,
     Alternative,
@@ -44,9 +45,6 @@ SAME = 0.99
 # Multipliers below this share of their largest possible value, or below the tolerance,
 # count as 0.
 NEGLIGIBLE = 1e-6
-# A rival is ahead by this much at least, in accuracy or in ROC AUC.
-AHEAD = 0.01
-TREES = "boosted trees"
 # How many of the rows with the largest gradients, and of the flagged labels, are named.
 LARGEST = 8
 FLAGGED = 5
@@ -124,11 +122,14 @@ class Analysis:
         """Judge the classifier, its rivals and the alternatives by the same rows.
 
         Sets `comparison` (figures by classifier), `name` and `own` (of the robust one),
-        `decisions` (its decision values), `leads` and `alternatives`.
+        `decisions` (its decision values), `costs` (of missing a row of each class),
+        `leads`, `saving` (over a constant answer, if there are costs) and
+        `alternatives`.
         """
         material = self.material
         X, y, held_out = self.judged
         classes = material.classifier.classes_
+        self.costs = costs_of(material.classifier)
         models = dict(self.models)
         if self.trees is not None:
             models[TREES] = self.trees
@@ -138,7 +139,7 @@ class Analysis:
             values = np.asarray(model.decision_function(X))
             decisions[name] = values
             self.comparison[name] = {
-                **scores(values, y, classes, new_rows=held_out),
+                **scores(values, y, classes, new_rows=held_out, costs=self.costs),
                 "train_accuracy": float(model.score(material.X, material.y)),
                 **self._worst_figures(model),
             }
@@ -151,7 +152,16 @@ class Analysis:
         # with intervals.
         self.leads: dict[str, Figures] = {}
         for name, rival in decisions.items():
-            self.leads[name] = leads(self.decisions, rival, y, classes)
+            self.leads[name] = leads(self.decisions, rival, y, classes, self.costs)
+        self.saving = None
+        if self.costs is not None:
+            # The decision value of a constant answer
+            answer = 1.0
+            if self.own["constant"]["label"] == self.classes[0]:
+                answer = -1.0
+            constant = np.full(len(y), answer)
+            over = leads(self.decisions, constant, y, classes, self.costs)
+            self.saving = over["cost"]
         self.alternatives: dict[Alternative, Figures] = {}
         for alternative, model in self.others.items():
             values = np.asarray(model.decision_function(X))
@@ -200,34 +210,14 @@ class Analysis:
             self.moved = moved_columns(material.X, X, material.columns)
 
     def rival_ahead(self, *names: str) -> str | None:
-        """Return the first of these rivals that is clearly ahead, if there is one.
-
-        It is ahead by a point or more in ROC AUC or in what the threshold was placed
-        for, and nowhere clearly behind.
-        """
+        """Return the first of these rivals that is clearly ahead, if there is one."""
         if not self.judged.held_out:
             return None
-        goal = self.material.setting("threshold")
-        equal = self.material.setting("class_weight") == "balanced"
-        if equal or goal == "balanced_accuracy":
-            goal = "balanced_accuracy"
-        # With costs as the goal, only the area under the curve can be compared.
-        aims: list[object] = ["roc_auc"]
-        if isinstance(goal, str):
-            aims.append(goal)
         for name in names:
-            ahead = False
-            clearly_behind = False
-            # The leads are those of the robust classifier over the rival.
-            for figure, lead in self.leads.get(name, {}).items():
-                if lead is None:
-                    continue
-                low, high = lead["interval"]
-                if figure in aims and lead["difference"] <= -AHEAD and high < 0:
-                    ahead = True
-                if low > 0:
-                    clearly_behind = True
-            if ahead and not clearly_behind:
+            known = self.leads.get(name)
+            if known is None:
+                continue
+            if clearly_ahead(known, self.comparison[name], self.material.classifier):
                 return name
         return None
 

@@ -13,11 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
-from drsvm.audit.label_issues import (
-    find_label_issues,
-    flexible_classifier,
-    robust_classifier,
-)
+from drsvm.audit.label_issues import find_label_issues, robust_classifier
 from drsvm.audit.label_scores import LabelIssues
 from drsvm.audit.performance import scores
 from drsvm.audit.worst_distribution import (
@@ -31,6 +27,7 @@ from drsvm.problem.validation import check_weights
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Figures, Given, Material, fit_and_collect, results_of
 from drsvm.report.provenance import provenance
+from drsvm.report.rivals import boosted_trees, costs_of
 from drsvm.report.verdict import Alternative, worth_trying
 from drsvm.utils.clock import Stopwatch, TimeLimit
 from drsvm.utils.messages import Message, Parameter
@@ -39,8 +36,6 @@ from drsvm.utils.progress import ReportProgress, capture_progress, following, st
 # How many radii are tried, and into how many folds the labels are judged
 N_RADII = 8
 FOLDS = 5
-# scikit-learn's defaults
-TREES = {"max_iter": 100, "max_leaf_nodes": 31}
 
 # The parts of the work that the stages take, as measured with a few hundred and with
 # 30,000 rows.
@@ -120,8 +115,9 @@ def analyse(model, given: Given, *, positive) -> Analysis:
         name = type(material.classifier).__name__
         models = {name: material.classifier, **_rivals(material)}
         trees = None
-        if not _time_left(material, watch).over:
-            trees = _trees(material)
+        if material.judged.held_out and not _time_left(material, watch).over:
+            costs = costs_of(material.classifier)
+            trees = boosted_trees(material.X, material.y, costs)
         others = {}
         if not _time_left(material, watch).over:
             others = _others(material)
@@ -215,6 +211,9 @@ def _rivals(material: Material) -> dict[str, ClassifierMixin]:
     if weights == "auto":
         # Automatic weights are ours: the others have their default.
         weights = None
+    # Where errors have costs, rows of the dearer class count more, as a careful user
+    # would have it.
+    weights = costs_of(material.classifier) or weights
     logistic = LogisticRegression(class_weight=weights, max_iter=1000)
     if len(material.classifier.classes_) > 2:
         logistic = OneVsRestClassifier(logistic)
@@ -224,19 +223,6 @@ def _rivals(material: Material) -> dict[str, ClassifierMixin]:
         linear.fit(material.X, material.y)
         logistic.fit(material.X, material.y)
     return {"LinearSVC": linear, "LogisticRegression": logistic}
-
-
-def _trees(material: Material) -> ClassifierMixin | None:
-    """Return boosted trees, which follow boundaries of any shape.
-
-    None if they need too much memory, or if no rows were held out.
-    """
-    if not material.judged.held_out:
-        return None
-    model = flexible_classifier(material.X, **TREES)
-    if model is None:
-        return None
-    return model.fit(material.X, material.y)
 
 
 def _others(material: Material) -> dict[Alternative, ClassifierMixin]:

@@ -16,9 +16,10 @@ import numpy as np
 import drsvm
 from drsvm.audit.performance import compared
 from drsvm.plotting.style import short
-from drsvm.report.analysis import TREES, Analysis, useful_accuracy
+from drsvm.report.analysis import Analysis, useful_accuracy
 from drsvm.report.inputs import Figures, NextStep
 from drsvm.report.plots import POINTS
+from drsvm.report.rivals import FIGURES, TREES, USE_TREES
 from drsvm.report.verdict import aims_at_accuracy, finds, share_of_flips
 from drsvm.utils.messages import counted
 
@@ -30,12 +31,6 @@ SHIFT_SIZES = {
     1: "the sum of its changes",
     2: "its Euclidean length",
     math.inf: "its largest change in one feature",
-}
-# The figures by which classifiers are compared, and their names
-FIGURES = {
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "roc_auc": "ROC AUC",
 }
 # From this share of clearly contradicted labels on, they are worth a look before
 # anything else.
@@ -295,6 +290,9 @@ def standings(analysis: Analysis) -> list[str]:
     # The names of the figures by the conclusion that they lead to.
     conclusions: dict[str, list[str]] = {}
     for key, name in FIGURES.items():
+        # Where errors have costs, these alone count.
+        if (key == "cost") != (analysis.costs is not None):
+            continue
         conclusion = _conclusion(analysis, key)
         if conclusion:
             conclusions.setdefault(conclusion, []).append(name)
@@ -351,12 +349,14 @@ def _interval(limits: Sequence[float] | None, key: str, sign: str = "") -> str:
     """Return an interval, in per cent unless it is of a ROC AUC."""
     if limits is None:
         return "–"
-    scale = 100
-    digits = 1
-    if key == "roc_auc":
-        scale = 1
-        digits = 3
-    shown = [f"{scale * limit:{sign}.{digits}f}" for limit in limits]
+    scale = 1
+    digits = ".3f"
+    if key == "cost":
+        digits = ".3g"
+    elif key != "roc_auc":
+        scale = 100
+        digits = ".1f"
+    shown = [f"{scale * limit:{sign}{digits}}" for limit in limits]
     return " to ".join(shown).replace("-", "−")
 
 
@@ -373,7 +373,11 @@ def next_step(analysis: Analysis) -> NextStep:
         return _without_leaks(leaks)
     decides_nothing = bool(analysis.noise) and not analysis.multiclass
     is_constant = analysis.constant is not None or decides_nothing
-    if is_constant:
+    if analysis.costs is not None:
+        step = _cheaper(analysis)
+        if step is not None:
+            return step
+    elif is_constant:
         step = _smaller_radius(analysis) or _equal_weights(analysis)
         if step is not None:
             return step
@@ -390,8 +394,7 @@ def next_step(analysis: Analysis) -> NextStep:
     if analysis.rival_ahead(TREES):
         return NextStep(
             "none",
-            f"{TREES.capitalize()} are clearly ahead: use "
-            "HistGradientBoostingClassifier, unless you need the proof.",
+            f"{TREES.capitalize()} are clearly ahead: {USE_TREES}.",
         )
     if analysis.is_guess:
         return NextStep(
@@ -423,6 +426,28 @@ def _without_leaks(leaks: list[str]) -> NextStep:
         keeps_settings=True,
         changes={"drop": leaks},
     )
+
+
+def _cheaper(analysis: Analysis) -> NextStep | None:
+    """Return what costs less than the classifier, if there is something."""
+    rival = analysis.rival_ahead(*analysis.leads)
+    if rival is not None:
+        how = USE_TREES
+        if rival != TREES:
+            how = "use it, unless you need the proof"
+        return NextStep(
+            "none",
+            f"With the costs as class weights, {rival} cost clearly less per row: "
+            f"{how}.",
+        )
+    if analysis.judged.held_out and analysis.saving["interval"][0] <= 0:
+        label = analysis.own["constant"]["label"]
+        return NextStep(
+            "none",
+            f"Do not use it: always answering {label} does not cost clearly more. Look "
+            "for columns that say more about the label, or test it on more rows.",
+        )
+    return None
 
 
 def _cross_validate(why: str) -> NextStep:

@@ -30,6 +30,7 @@ class Truth:
     useless: bool = False
     misses: str | None = None  # a class of which most rows are missed
     notes: tuple[str, ...] = ()  # beginnings of the notes that must be there
+    costs: tuple[float, float] | None = None  # of missing no and yes
 
 
 def linear_rows(rng: np.random.Generator, n: int, noise: float = 0.5):
@@ -72,6 +73,22 @@ def xor(rng, n):
 def rare(rng, n):
     X, score = linear_rows(rng, n, noise=2.0)
     return table(X, score - 5.2)
+
+
+def few(rng, n):
+    X, score = linear_rows(rng, n, noise=1.0)
+    return table(X, score - 5.8)
+
+
+def dear(rng, n):
+    X, score = linear_rows(rng, n, noise=2.0)
+    return table(X, score - 2.5)
+
+
+def steps(rng, n):
+    X = rng.normal(size=(n, 6))
+    right = (X[:, 0] > 0) ^ (X[:, 1] > 0.3)
+    return table(X, np.where(right, 1.0, -1.0))
 
 
 def wrong_labels(share):
@@ -180,4 +197,8 @@ TRUTHS = {
         curved=True,
     ),
     "overlap": Truth(overlap, 400, "check the labels"),
+    "steps": Truth(steps, 800, "use trees", matter=("x0", "x1"), curved=True),
+    "costs": Truth(dear, 800, "save", costs=(1.0, 10.0)),
+    "2 % positives": Truth(few, 3000, "mind the rare class", misses="yes"),
+    "2 % positives, costs": Truth(few, 3000, "save", costs=(1.0, 10.0)),
 }

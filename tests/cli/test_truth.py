@@ -42,6 +42,13 @@ class World:
     page: str
     notes: list[str]
 
+    def costs(self, answers) -> float:
+        """Return what answers for the fresh rows cost per row."""
+        labels = self.fresh["label"]
+        no, yes = self.truth.costs
+        dear = np.where(labels == "yes", yes, no)
+        return float((dear * (labels != answers)).mean())
+
     @property
     def share(self) -> dict[str, float]:
         return self.fresh["label"].value_counts(normalize=True).to_dict()
@@ -65,6 +72,8 @@ ALIKE = (
     "unscaled",
     "circle, 25 % wrong",
     "overlap",
+    "2 % positives",
+    "2 % positives, costs",
 )
 TABLES = [
     pytest.param(name, marks=pytest.mark.thorough) if name in ALIKE else name
@@ -85,6 +94,8 @@ def world(request, tmp_path_factory, one_command):
         fresh["x0"] += 1.5
         fresh.iloc[:400].to_csv(folder / "test.csv", index=False)
         more = ["--test", folder / "test.csv"]
+    if truth.costs is not None:
+        more = ["--costs", "no={:g},yes={:g}".format(*truth.costs)]
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(
             "drsvm.report.report.draw_all", lambda analysis: defaultdict(str)
@@ -220,6 +231,32 @@ def figures(text, world, trained: bool = False):
     assert value(limits[0]) <= value(accuracy) <= value(limits[1])
 
 
+def costs(text, world):
+    own, low, high, label, always = re.fullmatch(
+        rf"of missing a class: no=1, yes=10; {NUMBER} per test row \(95\s%: {NUMBER} to {NUMBER}; "
+        rf"always (\w+): {NUMBER}\)",
+        text,
+    ).groups()
+    assert value(low) <= value(own) <= value(high)
+    row_cost(world, "200", own, label, always)
+
+
+def row_cost(world, n, own, label, always):
+    assert world.costs(label) == min(world.costs("no"), world.costs("yes"))
+    for shown, answers in ((own, world.predicted), (always, label)):
+        rate = world.costs(answers) / max(world.truth.costs)
+        assert world.near(value(shown) / max(world.truth.costs), rate, value(n))
+
+
+def trees(text, world):
+    found, own = re.fullmatch(
+        rf"boosted trees are clearly ahead in the test, (?:ROC AUC|accuracy) {NUMBER} against {NUMBER}: "
+        r"use HistGradientBoostingClassifier, unless you need the proof",
+        text,
+    ).groups()
+    assert world.truth.advice == "use trees" and value(found) > value(own) + 0.01
+
+
 def training(text, world):
     figures(text, world, trained=True)
 
@@ -277,6 +314,8 @@ CHECKS = (
     adversary,
     proof,
     training,
+    costs,
+    trees,
     advice,
     weights,
     kernel,
@@ -296,6 +335,8 @@ def test_what_fit_says(world):
     for name, text in told.items():
         LINES[name](text, world)
     assert ("advice" in told) == world.truth.useless
+    assert ("trees" in told) == (world.truth.advice == "use trees")
+    assert ("costs" in told) == (world.truth.costs is not None)
     assert ("missed" in told) == (
         world.truth.misses is not None
     ) or world.truth.advice == "train on such rows"
@@ -442,7 +483,8 @@ SHOWN = {
     rf"{NUMBER}\s% of the ([\d,]+) (held-out|training) rows are decided correctly; always answering (\w+) would reach "
     rf"{NUMBER}\s%\.": decided,
     rf"Most rows of class (\w+) are missed: it finds {NUMBER} of {NUMBER} rows of class (\w+), with {NUMBER} false alarms?\.": missed,
-    r"((?:Ahead of|Level with|Behind) .* in (?:accuracy|balanced accuracy|ROC AUC).*)\.": standing,
+    r"((?:Ahead of|Level with|Behind) .* in (?:accuracy|balanced accuracy|ROC AUC|cost per row).*)\.": standing,
+    rf"On the {NUMBER} held-out rows, a row costs {NUMBER} on average; always answering (\w+) would cost {NUMBER}\.": row_cost,
     r"(Linear: .*|Kernel rbf: .*)\.": reported_choice,
     rf"(?:Under the attack it was trained against|If rows shift by 0\.1 .* on average), up to {NUMBER}\s% of the held-out "
     rf"rows are errors"
@@ -468,7 +510,8 @@ SHOWN = {
     r"rows\. No guarantee below covers rows of another kind\.": has_moved,
 }
 NEXT = {
-    "save": r"drsvm fit \S+ --label label --model model\.drsvm",
+    "save": r"drsvm fit \S+ --label label (--costs no=1,yes=10 )?--model model\.drsvm",
+    "use trees": r"Boosted trees are clearly ahead: use HistGradientBoostingClassifier, unless you need the proof\.",
     "mind the rare class": r"drsvm report \S+ --label label --(threshold|class-weight|costs) \S+",
     "check the labels": r"drsvm labels \S+ --label label (--kernel rbf )?--csv labels\.csv",
     "drop": r"drsvm report \S+ --label label --drop (closed|refund)",
@@ -580,7 +623,7 @@ SECTIONS = {
     r"as long as those of the features\.": always_true,
     rf"The size of a shift is its Euclidean length, with {UNITS}; the risk is the mean hinge loss, which "
     r"is 1 if all decision values are 0\.": always_true,
-    r"LinearSVC and LogisticRegression have default settings; all classifiers use the same features\.": always_true,
+    r"LinearSVC and LogisticRegression have default settings(?:, with the costs as class weights)?; all classifiers use the same features\.": always_true,
     r"The adversary is the one Wasserstein(?:Kernel)?SVC was trained against: it shifts the rows by [\d.]+ .* on "
     r"average\.": always_true,
     r"The adversary shifts the rows by 0\.1 .* on average: the radius of the training is too small to matter\.": too_small,

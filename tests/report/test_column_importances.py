@@ -11,7 +11,7 @@ from drsvm.report.column_importances import column_importances
 def test_an_auc_of_0_is_not_missing(sign):
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = (X[:, 0] > 0).astype(int)
-    classifier = WassersteinKernelSVC(kernel="linear").fit(
+    classifier = WassersteinKernelSVC(kernel="linear", threshold="optimum").fit(
         [[-sign, 0], [sign, 0]], [0, 1]
     )
     falls = column_importances(classifier, X, y, ["a", "b"])
