@@ -7,7 +7,7 @@ file imports what it needs when it runs, so that ``drsvm --help`` is quick. `set
 turns options into parameters of the library, `training_rows` (or `streamed_rows`, if
 memory is too small) reads and splits a file. What a command computes is in
 
-- `choose_kernel`, `fit_and_test` and `fit_summary` for ``drsvm fit``,
+- `time_order`, `choose_kernel`, `fit_and_test` and `fit_summary` for ``drsvm fit``,
 - `prediction_table` for ``drsvm predict``,
 - `worst_cases` for ``drsvm audit``,
 - `shifts_of_files` for ``drsvm drift``,

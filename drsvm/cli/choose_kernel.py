@@ -79,7 +79,10 @@ def choose_kernel(
         past, future = folds[-1]
         outside = columns_outside(table.X[past], table.X[future], columns)
     if outside:
-        reason = f"{which} in {outside}, and a kernel does not extrapolate"
+        reason = (
+            f"{which} in {outside}, and a kernel does not extrapolate: one is tried "
+            "without such columns (--drop)"
+        )
         return _chosen("linear", reason)
 
     # A third of the time is for the trial, the rest for the fits that follow.

@@ -235,10 +235,9 @@ TestLast = Annotated[
 TestBy = Annotated[
     str | None,
     testing(
-        help="Hold out the last rows, in the order of this column, such as a date: "
-        "0.25 of them, or what --test-last says. Numbers, months and dates are sorted, "
-        "other values come as in the file; rows of one value stay together. The column "
-        "is not a feature.",
+        help="Hold out the last rows, in the order of this column of dates, months or "
+        "numbers: 0.25 of them, or what --test-last says. Rows of one value stay "
+        "together. The column is not a feature.",
         metavar="COLUMN",
     ),
 ]

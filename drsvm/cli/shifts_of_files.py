@@ -19,8 +19,7 @@ from drsvm.cli.training_rows import load_for_model, load_rows
 from drsvm.persistence.audits import cells_of
 from drsvm.tables import Dataset
 from drsvm.tables.preparation import preparation
-from drsvm.tables.row_order import in_order
-from drsvm.tables.values import EMPTY
+from drsvm.tables.values import EMPTY, in_order
 
 # A column with more values than this hardly names batches.
 MOST_BATCHES = 1000
@@ -179,4 +178,4 @@ def batches_of(data: Dataset, by: str) -> dict[str, np.ndarray]:
             f"--by {by}: has {len(names):,} different values in {len(cells):,} rows: "
             f"choose a column with at most {MOST_BATCHES:,}, such as months."
         )
-    return {name: np.flatnonzero(cells == name) for name in in_order(names)}
+    return {name: np.flatnonzero(cells == name) for name in in_order(names) or names}

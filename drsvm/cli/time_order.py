@@ -64,19 +64,14 @@ def columns_of(parts: TrainTestRows, prepared: Prepared) -> list[str]:
 
 def _about_dates(dates: list[str], proposes: bool) -> str:
     """Return a note on columns of dates."""
-    kind = "is a date"
-    them = "it"
-    if len(dates) > 1:
-        kind = "are dates"
-        them = "them"
     options = ["--drop", ",".join(dates)]
     test = ""
     if proposes:
         test = ", and test on the last rows"
         options += ["--test-by", dates[0]]
     return (
-        f"{', '.join(dates)} {kind}: if rows to come have later ones than these rows, "
-        f"leave {them} out{test}: {shlex.join(options)}."
+        f"dates: {', '.join(dates)}; if rows to come have later ones, leave them out"
+        f"{test}: {shlex.join(options)}."
     )
 
 

@@ -20,7 +20,7 @@ from drsvm.persistence.model_files import OpenModel, SavedModel
 from drsvm.tables import DataFileError, Dataset, ReadOptions, Schema
 from drsvm.tables.arrow_columns import Table, take_rows
 from drsvm.tables.copies import about_copies, copies_of, held_out_rows
-from drsvm.tables.row_order import in_order
+from drsvm.tables.values import in_order
 from drsvm.utils.annotations import Matrix
 
 if TYPE_CHECKING:
@@ -51,12 +51,9 @@ class Split:
     by: str | None = None
 
     def __post_init__(self):
-        given = {
-            "--test": self.test,
-            "--test-size": self.size,
-            f"{self.in_time}": self.in_time,
-        }
-        both = [option for option, value in given.items() if value is not None]
+        values = (self.test, self.size, self.in_time)
+        options = ("--test", "--test-size", self.in_time)
+        both = [options[k] for k in range(3) if values[k] is not None]
         if len(both) > 1:
             raise ValueError(f"use {both[0]} or {both[1]}, not both.")
 
@@ -255,7 +252,7 @@ def _last_held_out(whole: TrainTestRows, split: Split, screen: Screen) -> TrainT
         where = next(iter(kept))
         texts = kept.pop(where)
         data = replace(data, kept=kept)
-        moments = _moments(texts, where)
+        moments = _moments(texts, where, data.rows)
     size = TEST_SHARE if split.last is None else split.last
     n_test = round(size * n) if size < 1 else int(size)
     if not 0 < n_test < n:
@@ -297,17 +294,21 @@ def _last_held_out(whole: TrainTestRows, split: Split, screen: Screen) -> TrainT
     return replace(parts, data=data, moments=moments)
 
 
-def _moments(texts: list[str], by: str) -> np.ndarray:
+def _moments(texts: list[str], by: str, rows: np.ndarray) -> np.ndarray:
     """Return the places of rows in the order of their cells in a column."""
     if not all(texts):
-        row = list(map(bool, texts)).index(False)
+        row = rows[list(map(bool, texts)).index(False)]
         raise ValueError(
             f"--test-by {by}: row {row + 1:,} has no value: fill it, or leave such "
             "rows out."
         )
-    places = {}
-    for name in in_order(list(dict.fromkeys(texts))):
-        places[name] = len(places)
+    names = in_order(list(dict.fromkeys(texts)))
+    if names is None:
+        raise ValueError(
+            f"--test-by {by}: its values have no order, such as {texts[0]!r}: name a "
+            "column of numbers, dates, or months such as 2024-05."
+        )
+    places = {name: place for place, name in enumerate(names)}
     return np.array([places[text] for text in texts])
 
 

@@ -9,7 +9,8 @@
   `conversion` makes numbers and categories of them.
 - `cell_styles` are the ways to write a number or a date, and `decimal_signs` finds out
   what dots and commas mean; `arrow_columns` and `values` apply this to columns.
-- `copies` finds rows that occur more than once, and `notes` is what users are told.
+- `copies` finds rows that occur more than once, `row_order` whether they are in an
+  order; `notes` is what users are told.
 - `preparation` makes features of columns; `clipped_cells` says which it clips.
 - `row_files`, which `row_writer` writes, and `streamed_tables` are for data that do not
   fit into memory.

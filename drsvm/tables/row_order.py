@@ -1,9 +1,8 @@
-"""The order of the rows of a table: by a column, or as the file has them.
+"""Whether the rows of a file are in an order.
 
-Rows of a file are in an order if blocks of them differ by more than chance explains. A
-column is compared by the ranks of its cells, as Kruskal and Wallis do [1]_: the share
-of their variance that lies between the blocks has a chi-squared distribution if the
-rows were shuffled.
+They are if blocks of them differ by more than chance explains. A column is compared by
+the ranks of its cells, as Kruskal and Wallis do [1]_: the share of their variance that
+lies between the blocks has a chi-squared distribution if the rows were shuffled.
 
 References
 ----------
@@ -15,8 +14,6 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import chi2, rankdata
 
-from drsvm.tables.cell_styles import DATE_STYLES, Style, parser_of
-from drsvm.tables.values import EMPTY
 from drsvm.utils.annotations import Matrix
 
 # The rows that are compared: with more of them, differences would count that hardly
@@ -30,25 +27,6 @@ FEWEST_IN_BLOCK = 5
 CHANCE = 1e-4
 # The correlation with the places of the rows from which on a column grows with them
 GROWING = 0.95
-
-
-def in_order(names: list[str]) -> list[str]:
-    """Sort names if all of them are numbers, months or dates of one style."""
-    # What is added to a name before it is read: the first day of a month to 2024-05.
-    styles = [(Style.PLAIN, ""), (Style.ISO_DATE, "-01")]
-    styles += [(style, "") for style in DATE_STYLES]
-    for style, end in styles:
-        parse = parser_of(style)
-        # Names that cannot be read in this style have no place.
-        places = {}
-        for name in names:
-            place = float("inf") if name == EMPTY else parse(name + end)
-            if place is None:
-                break
-            places[name] = place
-        if len(places) == len(names):
-            return sorted(names, key=lambda name: (places[name], name))
-    return names
 
 
 def columns_in_order(X: Matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:

@@ -368,3 +368,22 @@ def shown(value: object) -> str:
         return text
     # The last character is the closing quote.
     return f"{text[:FIRST_SHOWN]}...{text[-1]}"
+
+
+def in_order(names: list[str]) -> list[str] | None:
+    """Sort names that are numbers, months or dates of one style; None for others."""
+    # What is added to a name before it is read: the first day of a month to 2024-05.
+    styles = [(Style.PLAIN, ""), (Style.ISO_DATE, "-01")]
+    styles += [(style, "") for style in DATE_STYLES]
+    for style, end in styles:
+        parse = parser_of(style)
+        # Names that cannot be read in this style have no place.
+        places = {}
+        for name in names:
+            place = float("inf") if name == EMPTY else parse(name + end)
+            if place is None:
+                break
+            places[name] = place
+        if len(places) == len(names):
+            return sorted(names, key=lambda name: (places[name], name))
+    return None

@@ -34,7 +34,7 @@ def test_the_last_rows_by_a_column(answer_of, tmp_path, command, omitted_plots):
     answer = answer_of(command, table, "--label", "kind", "--test-by", "date", *output)
     said = "the last 60 of 240 rows are held out, in the order of date, from 2023-06-30"
     assert [note for note in answer["notes"] if note.startswith(said)]
-    assert not [note for note in answer["notes"] if "is a date" in note]
+    assert not [note for note in answer["notes"] if "dates: " in note]
     if command == "report":
         assert answer["summary"]["next"]["command"].count("--test-by date") == 1
         assert said in (tmp_path / "r.md").read_text()
@@ -79,12 +79,14 @@ def test_the_last_rows_of_a_file_and_rows_of_one_value(answer_of, tmp_path):
         (["--test-last", 238], "before the last 238 have the label"),
         (["--test-by", "same"], "--test-by same: has one value only"),
         (["--test-by", "gaps"], "--test-by gaps: row 3 has no value"),
+        (["--test-by", "season"], "its values have no order, such as 'spring'"),
     ],
 )
 def test_errors_name_the_option_and_the_remedy(error_of, tmp_path, options, message):
     gaps = np.arange(240).astype(str)
     gaps[2] = ""
-    table = days(tmp_path / "t.csv", same=np.ones(240), gaps=gaps)
+    season = np.repeat(["spring", "summer"], 120)
+    table = days(tmp_path / "t.csv", same=np.ones(240), gaps=gaps, season=season)
     assert message in error_of("fit", table, "--label", "kind", *options)
 
 
@@ -96,8 +98,8 @@ def test_a_date_is_named_and_a_number_is_not(answer_of, tmp_path):
     given = [table, "--label", "kind"]
     [note] = [note for note in answer_of("fit", *given)["notes"] if "later" in note]
     assert note == (
-        "date, born are dates: if rows to come have later ones than these rows, leave "
-        "them out, and test on the last rows: --drop date,born --test-by date."
+        "dates: date, born; if rows to come have later ones, leave them out, and test "
+        "on the last rows: --drop date,born --test-by date."
     )
     [note] = [
         note
@@ -106,7 +108,7 @@ def test_a_date_is_named_and_a_number_is_not(answer_of, tmp_path):
         ]
         if "later" in note
     ]
-    assert note.endswith("than these rows, leave it out: --drop date.")
+    assert note.endswith("later ones, leave them out: --drop date.")
     notes = answer_of("fit", *given, "--drop", "date,born")["notes"]
     assert not [note for note in notes if "date" in note or "order" in note]
 
@@ -159,7 +161,7 @@ def test_a_kernel_does_not_extrapolate_in_silence(answer_of, tmp_path, with_kern
     words = answer_of(*given)["choice"]["words"]
     assert words == (
         "linear: test rows are outside of the range of the training rows in price, and "
-        "a kernel does not extrapolate"
+        "a kernel does not extrapolate: one is tried without such columns (--drop)"
     )
     rbf = ["--kernel", "rbf", "--gamma", 0.5, "--radius", 0.1, "--l2", 0.01]
     notes = answer_of(*given, *rbf)["notes"]
