@@ -26,6 +26,19 @@ USES = {
         " '1,no\\n2,yes\\n' * 20)\nfrom drsvm.cli import main; import sys; sys.argv ="
         " ['drsvm', 'fit', 't.csv', '--label', 'y']; main()"
     ),
+    "excel": (
+        "import openpyxl\nbook = openpyxl.Workbook()\nfor row in [('a', 'y'), *[(1, 'no'),"
+        " (2, 'yes')] * 20]: book.active.append(row)\nbook.save('t.xlsx')\nfrom drsvm.cli"
+        " import main; import sys; sys.argv = ['drsvm', 'fit', 't.xlsx', '--label', 'y'];"
+        " main()"
+    ),
+    "skops": (
+        "from pathlib import Path; Path('t.csv').write_text('a,y\\n' + '1,0\\n2,1\\n' *"
+        " 20)\nimport pandas, skops.io\nfrom sklearn.linear_model import"
+        " LogisticRegression\nX = pandas.read_csv('t.csv')\nskops.io.dump("
+        "LogisticRegression().fit(X[['a']], X['y']), 'm.skops')\nfrom drsvm.cli import"
+        " main; main(['audit', 'm.skops', 't.csv', '--label', 'y'])"
+    ),
     "conic": (
         "assert solve(Problem(X, y, radius=0.1, fit_intercept=True), 'conic').gap <"
         " 1e-6"

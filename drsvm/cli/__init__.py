@@ -11,6 +11,7 @@ memory is too small) reads and splits a file. What a command computes is in
 - `prediction_table` for ``drsvm predict``,
 - `worst_cases` for ``drsvm audit``,
 - `shifts_of_files` for ``drsvm drift``,
+- `skops_models`, which loads models of other libraries, for both,
 - `labels_to_check` for ``drsvm labels``,
 - `report_on_file` for ``drsvm report``.
 

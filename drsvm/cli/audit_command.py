@@ -98,6 +98,7 @@ def audit(
     missing: opt.Missing = None,
     missing_values: opt.MissingValues = None,
     decimal: opt.Decimal = None,
+    trust: opt.Trust = None,
     radii: Radii = None,
     flip_cost: FlipCost = None,
     norm: Norm = None,
@@ -123,37 +124,38 @@ def audit(
     from drsvm.cli.command_files import (
         check_inputs,
         check_table_and_plot,
-        read_from,
         save_table_and_plot,
     )
     from drsvm.cli.settings import read_options
-    from drsvm.cli.training_rows import load_for_model
+    from drsvm.cli.skops_models import load_any_model, rows_for
 
     screen: Screen = context.obj
     chosen_radii = numbers(radii)
     check_table_and_plot(csv, plot, [model, file, train])
     check_inputs(model, [file, train])
     options = read_options(context.params)
-    saved, dataset = load_for_model(model, file, options, screen)
+    saved, dataset = load_any_model(model, file, options, screen, trust)
     classes = saved.model.classes_
     X = dataset.X
     y = known_labels(dataset, classes, "an audit")
     # Not before: these imports take long, and input errors should come quickly.
+    from drsvm.audit.model_layers import layers, trained_parameters
     from drsvm.cli import worst_cases
     from drsvm.plotting import RiskCurveDisplay
 
-    classifier = saved.model[-1]
+    *_, classifier = layers(saved.model)
     adversary = worst_cases.adversary(classifier, model, chosen_radii, flip_cost, norm)
     asked = {
         "limit": limit,
         "confidence": confidence,
         "costs": worst_cases.costs_of_errors(costs, classifier),
     }
-    models = {"drsvm": saved.model}
+    name = "drsvm" if trained_parameters(classifier) else "model"
+    models = {name: saved.model}
     if compare:
         known = dataset
         if train is not None:
-            known = read_from(train, options, dataset.schema)
+            known = rows_for(train, options, dataset.schema)
         y_known = known_labels(known, classes, "an audit")
         models |= worst_cases.rivals(saved.model, known.X, y_known, screen)
         if train is None:
@@ -191,6 +193,6 @@ def audit(
         payload,
         *worst_cases.lines_of_figures(figures),
         worst_cases.title(classifier, payload),
-        *worst_cases.tables(columns, classes.tolist()),
+        *worst_cases.tables(columns, classes.tolist(), name),
         about,
     )

@@ -39,6 +39,14 @@ ModelOrData = Annotated[
 NewFile = Annotated[
     Path | None, typer.Argument(metavar="FILE", help="New rows, as for predict.")
 ]
+TestedRows = Annotated[
+    Path | None,
+    opt.testing(
+        help="Rows with labels that the model was not trained on, to compare the new "
+        "ones with. Default: those of the test of drsvm fit, which the model file has.",
+        metavar="FILE",
+    ),
+]
 By = Annotated[
     str | None,
     opt.testing(
@@ -80,6 +88,8 @@ def drift(
     decimal: opt.Decimal = None,
     index_base: opt.IndexBase = None,
     max_features: opt.MaxFeatures = opt.MAX_FEATURES,
+    trust: opt.Trust = None,
+    test: TestedRows = None,
     by: By = None,
     fail_above: FailAbove = None,
     confidence: Confidence = 0.95,
@@ -100,7 +110,7 @@ def drift(
     from drsvm.persistence.model_files import is_model_file
 
     screen: Screen = context.obj
-    check_table_and_plot(csv, plot, [model, file])
+    check_table_and_plot(csv, plot, [model, file, test])
     check_confidence(confidence)
     limit = _limit(fail_above)
     # Not before: these imports take long, and input errors should come quickly.
@@ -111,7 +121,8 @@ def drift(
     about = []
     if file is not None:
         found = since_test(model, file, by, context.params, screen, asked)
-        about.append(TESTED)
+        if test is None:
+            about.append(TESTED)
     elif by is not None and not (model.is_file() and is_model_file(model)):
         found = from_batch_to_batch(model, by, context.params, screen, asked)
     else:

@@ -118,6 +118,14 @@ ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model saved by 'drsvm fit --model'.")
 ]
 
+Trust = Annotated[
+    Texts,
+    reading(
+        help="A type that a model saved with skops may contain; repeat for more. Types "
+        "of scikit-learn need not be named."
+    ),
+]
+
 # How to read a file
 Label = Annotated[
     str | None,

@@ -6,18 +6,21 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from drsvm import WassersteinSVC
-from drsvm.audit.audit_sample import AuditSample
+from drsvm.audit.audit_sample import AuditSample, audit_sample
 from drsvm.audit.batches import BatchShifts, radius_from_batches
+from drsvm.audit.column_shifts import summaries
 from drsvm.audit.shift import Shift, shift_between
-from drsvm.cli.class_labels import labels_for
+from drsvm.cli.class_labels import known_labels, labels_for
 from drsvm.cli.options import MAX_FEATURES, option_of
 from drsvm.cli.screen import Screen
 from drsvm.cli.settings import OptionValues, Settings, read_options
-from drsvm.cli.training_rows import load_for_model, load_rows
-from drsvm.persistence.audits import cells_of
-from drsvm.tables import Dataset
+from drsvm.cli.skops_models import load_any_model, rows_for
+from drsvm.cli.training_rows import load_rows
+from drsvm.persistence.audits import Audit, cells_of
+from drsvm.tables import Dataset, ReadOptions, Schema
 from drsvm.tables.preparation import preparation
 from drsvm.tables.values import EMPTY, in_order
 
@@ -63,13 +66,15 @@ def since_test(
                 "as in training: omit it."
             )
     options = read_options(given, unlabelled=True)
-    saved, dataset = load_for_model(model, file, options, screen)
+    saved, dataset = load_any_model(model, file, options, screen, given["trust"])
     audit = saved.audit
+    if given["test"] is not None:
+        audit = _audit_on(given["test"], saved.model, dataset.schema, options)
     if audit is None:
         raise ValueError(
-            f"{model}: has no rows of a test to compare new ones with: save it with "
-            "drsvm fit --model, with rows held out for a test (--test-size, or --test "
-            "FILE)."
+            f"{model}: has no rows of a test to compare new ones with: name a file of "
+            "them (--test FILE), or save it with drsvm fit --model, with rows held out "
+            "for a test."
         )
     y, labelled = _labels(dataset, saved.model.classes_, screen)
     batches = {file.name: np.arange(len(y))}
@@ -86,11 +91,20 @@ def since_test(
     shifts = []
     with screen.whole("comparing") as report_progress:
         for rows in batches.values():
-            after = seen.some(rows, audit.summaries(cells[rows]))
+            after = seen.some(rows, audit.summaries(_safe_indexing(cells, rows)))
             shift = _shift(before, after, labelled[rows], asked)
             shifts.append(_with_units(shift, dates))
             report_progress(len(shifts) / len(batches))
     return BatchShifts(list(batches), shifts)
+
+
+def _audit_on(file: Path, model, schema: Schema, options: ReadOptions) -> Audit:
+    """Return what a model sees of the labelled rows of a file."""
+    data = rows_for(file, options, schema)
+    y = known_labels(data, model.classes_, "a test")
+    columns = summaries(cells_of(model, data.X), schema.columns)
+    sample = audit_sample(model, data.X, y, {}, with_error_costs=True, columns=columns)
+    return Audit(model, sample)
 
 
 def _labels(

@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 
+from drsvm import WassersteinKernelSVC
 from drsvm.audit import performance
 from drsvm.audit.model_layers import trained_parameters
 from drsvm.audit.worst_case import worst_case_risk
@@ -33,12 +34,14 @@ def adversary(
 ) -> Settings:
     """Return the adversary's parameters, those of the model where none are given."""
     own = trained_parameters(classifier)
-    if not own:
+    if not own and isinstance(classifier, WassersteinKernelSVC):
         raise ValueError(
             f"{model}: the worst case of a classifier with kernel {classifier.kernel} "
             "is not known: audit a linear one (drsvm fit --kernel linear); drsvm "
             "predict gives the figures of this one."
         )
+    # A classifier of another library was not trained against any adversary.
+    own = {"radius": 0.0, "flip_cost": np.inf, "norm": 2.0, **own}
     if flip_cost is None:
         # One for each class or row cannot be shown with a single number.
         flip_cost = own["flip_cost"]
@@ -63,14 +66,13 @@ def costs_of_errors(given: str | None, classifier) -> dict[object, float] | None
         classes = classifier.classes_
         costs = costs_of_classes(given, len(classes))
         return costs_by_label(costs, classes, "--costs")
-    if isinstance(classifier.threshold, dict):
-        return dict(classifier.threshold)
-    return None
+    threshold = getattr(classifier, "threshold", None)
+    return dict(threshold) if isinstance(threshold, dict) else None
 
 
 def rivals(model: Pipeline, X, y: np.ndarray, screen: Screen) -> dict[str, Pipeline]:
     """Return two classifiers of scikit-learn behind the preparation of a model."""
-    preparation = model.steps[:-1]
+    preparation = getattr(model, "steps", [model])[:-1]
     fitted = {}
     with screen.progress("training the other classifiers"), screen.warnings_as_notes():
         if preparation:
@@ -100,7 +102,7 @@ def risks(
     Parameters
     ----------
     models : dict of Pipeline
-        The audited model, "drsvm", and those that it is compared with.
+        The audited model by its name, and those that it is compared with.
     X, y : table or matrix and array of shape (n,)
         The rows and their labels.
     adversary : dict
@@ -124,7 +126,7 @@ def risks(
         asked["cost"] = {**errors, "costs": costs}
         asked["population_cost"] = {**asked["cost"], "confidence": confidence}
 
-    own = models["drsvm"]
+    first, own = next(iter(models.items()))
     classes = own.classes_.tolist()
     columns: Columns = {"radius": adversary["radius"]}
     for word, what in asked.items():
@@ -138,14 +140,14 @@ def risks(
         # The others need not be one-vs-rest.
         if word in BY_CLASS and len(classes) > 2:
             for label in classes:
-                columns[_of_class(word, label)] = worst_case_risk(
+                columns[_of_class(word, first, label)] = worst_case_risk(
                     own, X, y, **given, positive=label
                 )
     return columns
 
 
-def _of_class(word: str, label: object) -> str:
-    return f"{word}_drsvm_{label}"
+def _of_class(word: str, name: str, label: object) -> str:
+    return f"{word}_{name}_{label}"
 
 
 def parameters_of_curves(adversary: Settings, asked: Settings) -> Settings:
@@ -164,7 +166,7 @@ def scores_and_leads(
 ) -> Payload:
     """Return the scores of the model, and its lead over the others on new rows."""
     others = dict(models)
-    model = others.pop("drsvm")
+    model = others.pop(next(iter(models)))
     classes = model.classes_
     decisions = model.decision_function(X)
     leads = None
@@ -211,7 +213,7 @@ def lines_of_figures(figures: Payload) -> list[str]:
     return lines + compared
 
 
-def tables(columns: Columns, classes: list[object]) -> list[str | Columns]:
+def tables(columns: Columns, classes: list[object], name: str) -> list[str | Columns]:
     """Return the risks by radius.
 
     With several classes, also tables with a line for each against the rest.
@@ -219,10 +221,10 @@ def tables(columns: Columns, classes: list[object]) -> list[str | Columns]:
     overall = dict(columns)
     shown: list[str | Columns] = [overall]
     for word in BY_CLASS:
-        if _of_class(word, classes[0]) not in columns:
+        if _of_class(word, name, classes[0]) not in columns:
             continue
         # Out of the table of all radii, whose lines would be too long
-        lines = [overall.pop(_of_class(word, label)) for label in classes]
+        lines = [overall.pop(_of_class(word, name, label)) for label in classes]
         by_radius: Columns = {"class": list(map(str, classes))}
         for radius, values in zip(columns["radius"], np.transpose(lines), strict=True):
             by_radius[f"{radius:.4g}"] = values

@@ -2,7 +2,7 @@
 
 `model_files` writes and reads them as `nodes`; `names` lists the classes allowed, and
 `checks` limits what is unpacked; `audits` has what they keep of a test. `onnx_models`
-exports pipelines for other programs.
+exports pipelines for other programs, and `skops_models` reads what skops has saved.
 """
 
 from typing import TYPE_CHECKING

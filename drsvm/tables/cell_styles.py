@@ -79,6 +79,8 @@ class Style:
     ISO_DATE = "date"
     TIME = "time of day"
     CATEGORY = "category"
+    # Numbers, or texts as they are: for models of other libraries
+    AS_IT_IS = "as it is"
 
 
 NUMBER_STYLES = (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS)

@@ -2,7 +2,13 @@
 
 import numpy as np
 
-from drsvm.tables.arrow_columns import Table, columns_of, pyarrow_or_error
+from drsvm.tables.arrow_columns import (
+    Table,
+    as_numbers,
+    columns_of,
+    is_text,
+    pyarrow_or_error,
+)
 from drsvm.tables.arrow_tables import TableFile
 from drsvm.tables.cell_styles import Style
 from drsvm.tables.dataset import ReadOptions, Schema
@@ -36,6 +42,11 @@ def converted(
     columns = {}
     for name, column in columns_of(table.select(schema.columns)).items():
         style = schema.style(name)
+        if style == Style.AS_IT_IS:
+            columns[name] = column
+            if is_text(column):
+                columns[name] = as_numbers(column) or column
+            continue
         if style == Style.CATEGORY:
             # One text for each way to write the same category
             levels = levels_of(column, empty)

@@ -68,7 +68,8 @@ class ReadOptions:
 class Schema:
     """The structure of a training file, needed to read another file in the same way."""
 
-    kind: str  # "sparse" (an svmlight file) or "table"
+    # "sparse" (an svmlight file), "table", or "array" for a model without names
+    kind: str
     n_features: int  # of an svmlight file, or the number of columns that are used
     label: str | None = None
     columns: list[str] = field(default_factory=list)  # those that are used
@@ -103,6 +104,11 @@ class Schema:
             if kind in NUMBER_STYLES:
                 styles[name] = style.replace(kind, STYLES_BY_SIGN[sign])
         return replace(self, styles=styles)
+
+    def as_it_is(self, columns: list[str]) -> "Schema":
+        """Return the schema with columns whose cells are not converted."""
+        styles = dict.fromkeys(columns, Style.AS_IT_IS)
+        return replace(self, columns=columns, styles=styles)
 
     def of_style(self, *styles: str) -> list[str]:
         """Return the columns whose cells have one of some styles.

@@ -138,7 +138,7 @@ def what_was_filled(schema: Schema, X: Table) -> list[str]:
     filled = {}
     ways = set()
     for name, column in columns_of(X).items():
-        if column.null_count:
+        if column.null_count and schema.style(name) != Style.AS_IT_IS:
             filled[name] = f"{column.null_count:,} of {len(X):,}"
             way = "numbers by their median"
             if schema.style(name) == Style.CATEGORY:

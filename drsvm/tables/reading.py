@@ -196,6 +196,8 @@ def read_like(
     label = schema.label if schema.label in names else None
     if options.label is not None:
         [label] = found_or_error(path, names, [options.label], "label")
+    if not schema.columns:
+        schema = schema.as_it_is([name for name in names if name != label])
     absent = absent_columns(names, schema.columns)
     if absent:
         raise invalid(path, absent)
