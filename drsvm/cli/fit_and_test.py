@@ -342,15 +342,11 @@ class Training:
         Levels may be rare in some of the rows: landmarks have 0 for features that only
         others have.
         """
-        names = prepared.names or []
-        own = self.prepared_selection.names or []
-        if names == own:
+        if prepared.names is None:
             return self.landmarks
-        found = np.zeros((len(self.landmarks), len(names)))
-        for place, name in enumerate(names):
-            if name in own:
-                found[:, place] = self.landmarks[:, own.index(name)]
-        return found
+        own = dict(zip(self.prepared_selection.names, self.landmarks.T, strict=True))
+        absent = np.zeros(len(self.landmarks))
+        return np.column_stack([own.get(name, absent) for name in prepared.names])
 
     def _given_by_row(self, estimator: Classifier, parts: TrainTestRows) -> Settings:
         """Return the flip costs as a parameter of ``fit``, one per row, where needed.

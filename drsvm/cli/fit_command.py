@@ -160,7 +160,6 @@ def fit(
         # quickly.
         from drsvm.cli.fit_and_test import Training, save
         from drsvm.cli.fit_summary import (
-            about_rows_in_file,
             fit_payload,
             summary_lines,
         )
@@ -180,7 +179,6 @@ def fit(
             payload["cv" if cv else "choice"] = trained.figures
         if model is not None:
             save(trained, model, payload)
-            screen.note(*about_rows_in_file(payload))
     screen.finish(payload, *summary_lines(payload))
     return exit_code(payload["certificates"])
 

@@ -37,8 +37,6 @@ NOISE = (
 # How many labels and columns are named
 SHOWN_LABELS = 10
 SHOWN_COLUMNS = 5
-# What landmarks may be
-ROWS = "rows of the training data"
 # The width of the names of lines
 MARGIN = 11
 
@@ -149,21 +147,10 @@ def _gap_anywhere(result: Result) -> float | None:
     return result.objective - bound
 
 
-def about_rows_in_file(payload: Payload) -> list[str]:
-    """Return a note if a model file contains rows of the training data."""
-    kernel = payload.get("kernel")
-    if kernel is None or kernel["made_of"] != ROWS:
-        return []
-    return [
-        f"{payload['model']} contains {kernel['landmarks']:,} training rows: keep it "
-        "as safe as the data, or use --landmarks means."
-    ]
-
-
 def made_of(classifier: Any) -> str:
     """Return what the landmarks of a classifier with a kernel are."""
     if classifier.landmarks is None:
-        return ROWS
+        return "rows of the training data, which a model file contains"
     return f"means of at least {LEAST} rows, and random points around them"
 
 
@@ -305,9 +292,12 @@ def proof_line(payload: Payload, certificate: Payload) -> str:
     if payload["parameters"]["moved_by"]:
         placed = " before the threshold is placed"
     optimum = "the optimum"
+    if certificate["status"] == "optimal in span":
+        optimum += " for these landmarks"
     if certificate.get("gap_anywhere") is not None:
-        optimum = "the optimum for these landmarks and "
-        optimum += f"{certificate['gap_anywhere']:.1e} above that for all functions"
+        optimum += (
+            f" and {certificate['gap_anywhere']:.1e} above that for all functions"
+        )
     if certificate["only_for"]:
         optimum = f"the optimum for {certificate['only_for']}"
     n_iter = certificate["n_iter"]

@@ -7,14 +7,11 @@ The groups are made by halving: the group with the largest sum of squared distan
 its centre is divided along its principal direction. Rows of a group have the same
 label, which keeps apart what the classifier has to tell apart. Where rows are too few
 for as many groups as landmarks are wanted, the others are random: a mean, and normal
-noise with the deviations within groups. They depend on the rows through the means and
-these deviations only.
+noise with the deviations within groups. A tenth of this noise is added to the means
+themselves. Landmarks depend on the rows through means and these deviations only.
 """
 
-import heapq
-
 import numpy as np
-from scipy.spatial import KDTree
 
 from drsvm.problem.memory_rows import dense
 from drsvm.solvers.base import generator_of
@@ -24,13 +21,13 @@ from drsvm.utils.annotations import Matrix, Vector
 LEAST = 5
 # The number of landmarks: predictions are fast, and files small.
 MOST = 300
+# Noise of the means, as a share of that of random points: on a grid, means may be rows.
+SHARE_OF_NOISE = 0.1
 # Iterations of the power method: a direction between the two largest ones will do.
 ITERATIONS = 10
-# Landmarks are multiples of 2⁻¹⁰ deviations of a column: fewer digits make smaller
+# Landmarks are multiples of 2⁻¹⁶ deviations of a column: fewer digits make smaller
 # files, and change nothing.
-BINARY_DIGITS = 10
-# A landmark is a row if no column is further apart than this share of its deviation.
-SAME = 1e-6
+BINARY_DIGITS = 16
 
 
 def group_landmarks(
@@ -56,7 +53,7 @@ def group_landmarks(
     most : int
         The largest number of landmarks.
     random_state : int or Generator, optional
-        Seed of the random ones.
+        Seed of the noise.
 
     Returns
     -------
@@ -70,96 +67,70 @@ def group_landmarks(
         y = y[counted]
     _, codes = np.unique(y, return_inverse=True)
     different = np.unique(np.column_stack([codes, dense(points)]), axis=0)
+    codes = different[:, 0]
     rows = different[:, 1:]
     if len(rows) < LEAST:
         raise ValueError(
             f"landmarks='means' needs at least {LEAST} different rows, got "
             f"{len(rows)}: use the rows themselves (landmarks=None; --landmarks rows)."
         )
-    most = min(most, len(rows))
 
-    # 2. The means of groups, and the deviations of rows from them
-    groups = _groups(rows, _by_class(different[:, 0]), most)
-    means = np.stack([rows[group].mean(axis=0) for group in groups])
-    squares = np.zeros(rows.shape[1])
-    for group, mean in zip(groups, means, strict=True):
-        squares += np.square(rows[group] - mean).sum(axis=0)
-    within = np.sqrt(squares / sum(map(len, groups)))
-
-    # 3. Random points around each mean in turn, until there are enough
-    generator = generator_of(random_state)
-    around = np.resize(np.arange(len(means)), most - len(means))
-    noise = within * generator.normal(size=(len(around), len(within)))
-    landmarks = np.concatenate([means, means[around] + noise])
-
-    # 4. The mean of rows on a grid may be another row: it is moved.
-    deviations = rows.std(axis=0)
-    unit = np.where(deviations > 0.0, deviations, 1.0)
-    tree = KDTree(rows / unit)
-    landmarks = _rounded(landmarks, deviations)
-    for _ in range(100):
-        distances, _ = tree.query(landmarks / unit, p=np.inf, distance_upper_bound=SAME)
-        is_row = np.isfinite(distances)
-        if not is_row.any():
-            break
-        noise = within * generator.normal(size=(is_row.sum(), len(within)))
-        landmarks[is_row] = _rounded(landmarks[is_row] + noise, deviations)
-    return landmarks
-
-
-def _by_class(codes: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of each class.
-
-    Classes with fewer rows than a group needs are left out, unless all of them are:
-    then the rows of all classes are together.
-    """
+    # 2. Groups of each class. One with too few rows has none, unless all are such.
     classes = []
     for code in np.unique(codes):
         members = np.flatnonzero(codes == code)
         if len(members) >= LEAST:
             classes.append(members)
-    if not classes:
-        return [np.arange(len(codes))]
-    return classes
+    groups = _groups(rows, classes or [np.arange(len(rows))], most)
+
+    # 3. Their means, and the deviations of rows from them
+    means = []
+    squares = 0.0
+    for group in groups:
+        mean = rows[group].mean(axis=0)
+        squares += np.square(rows[group] - mean).sum(axis=0)
+        means.append(mean)
+    within = np.sqrt(squares / len(np.concatenate(groups)))
+
+    # 4. Each mean with little noise, and then with more until there are enough points
+    size = max(len(means), min(most, len(rows)))
+    noise = within * generator_of(random_state).normal(size=(size, len(within)))
+    noise[: len(means)] *= SHARE_OF_NOISE
+    return _rounded(np.resize(means, noise.shape) + noise, rows.std(axis=0))
 
 
-def _groups(rows: np.ndarray, classes: list[np.ndarray], most: int) -> list[np.ndarray]:
-    """Return groups of at least LEAST rows, each of one class.
+def _groups(rows: np.ndarray, groups: list[np.ndarray], most: int) -> list[np.ndarray]:
+    """Return smaller groups of at least LEAST rows.
 
     Parameters
     ----------
     rows : array of shape (n, d)
         The rows.
-    classes : list of arrays of int
-        The rows of each class.
+    groups : list of arrays of int
+        Groups of them, which are divided.
     most : int
-        The number of groups at which to stop. There is at least one for each class.
+        The number of groups at which to stop.
 
     Returns
     -------
     list of arrays of int
         The rows of each group.
     """
-    # The group with the largest sum of squares comes first; of equal ones, the oldest.
-    waiting: list[tuple[float, int, np.ndarray]] = []
-    for number, group in enumerate(classes):
-        waiting.append((-_sum_of_squares(rows[group]), number, group))
-    heapq.heapify(waiting)
-    number = len(classes)
-    whole = []
-    while waiting and len(waiting) + len(whole) < most:
-        _, _, group = heapq.heappop(waiting)
-        if len(group) < 2 * LEAST:
-            whole.append(group)
-            continue
-        for part in _halves(rows, group):
-            heapq.heappush(waiting, (-_sum_of_squares(rows[part]), number, part))
-            number += 1
-    return whole + [group for _, _, group in waiting]
+    groups = list(groups)
+    spreads = [_spread(rows[group]) for group in groups]
+    while len(groups) < most and max(spreads) > 0.0:
+        widest = int(np.argmax(spreads))
+        for part in _halves(rows, groups[widest]):
+            groups.append(part)
+            spreads.append(_spread(rows[part]))
+        del groups[widest], spreads[widest]
+    return groups
 
 
-def _sum_of_squares(rows: np.ndarray) -> float:
-    """Return the sum of squared distances from the mean."""
+def _spread(rows: np.ndarray) -> float:
+    """Return the sum of squared distances from the mean; 0 for what stays whole."""
+    if len(rows) < 2 * LEAST:
+        return 0.0
     return float(np.square(rows - rows.mean(axis=0)).sum())
 
 

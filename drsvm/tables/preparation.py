@@ -258,26 +258,15 @@ def forget_single_levels(steps: Pipeline, schema: Schema, X: Table | Matrix) -> 
     encoder, places = part_of(steps[-1], "categories")
     if encoder is None:
         return
-    columns = columns_of(X)
-    missing = MISSING | frozenset(schema.missing_values)
-    kept = []
-    n_single = 0
-    for index, place in enumerate(places):
-        cells = levels_of(columns[schema.columns[place]], missing)
-        full = cells.codes[cells.codes >= 0]
-        counts = np.bincount(full, minlength=len(cells.values))
-        single = set()
-        for code in np.flatnonzero(counts == 1):
-            single.add(cells.values[code])
-        n_single += len(single)
-        levels = set(encoder.categories_[index]) - single
-        if single:
-            # Without a level that is rare, an unknown one would be no level at all.
-            levels.add(RARE_NAME)
-        kept.append(np.array(sorted(levels), dtype=object))
-    if n_single == 0:
-        return
     texts = steps[0].transform(X)[:, places]
+    kept = []
+    for cells in texts.T:
+        levels, counts = np.unique(cells.astype(str), return_counts=True)
+        known = levels[counts > 1]
+        if len(known) < len(levels):
+            # Without a level that is rare, an unknown one would be no level at all.
+            known = np.union1d(known, [RARE_NAME])
+        kept.append(known.astype(object))
     encoder.set_params(categories=kept).fit(texts)
     # For fits to other rows
     encoder.set_params(categories="auto")
