@@ -260,13 +260,17 @@ def forget_single_levels(steps: Pipeline, schema: Schema, X: Table | Matrix) -> 
         return
     texts = steps[0].transform(X)[:, places]
     kept = []
+    n_single = 0
     for cells in texts.T:
         levels, counts = np.unique(cells.astype(str), return_counts=True)
         known = levels[counts > 1]
+        n_single += len(levels) - len(known)
         if len(known) < len(levels):
             # Without a level that is rare, an unknown one would be no level at all.
             known = np.union1d(known, [RARE_NAME])
         kept.append(known.astype(object))
+    if n_single == 0:
+        return
     encoder.set_params(categories=kept).fit(texts)
     # For fits to other rows
     encoder.set_params(categories="auto")

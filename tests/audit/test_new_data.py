@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 
 from drsvm import WassersteinKernelSVC, WassersteinSVC, measure_shift, worst_case_risk
 from drsvm.audit import Pooled, band, by_chance, expected_errors, summaries
-from drsvm.audit.column_shifts import column_shifts
+from drsvm.audit.column_shifts import Summary, column_shifts
 
 numbers = st.lists(
     st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=9
@@ -326,6 +326,17 @@ def test_columns_move_in_their_own_units(X):
         for each in column_shifts(summaries(X), summaries(np.add(X, [2.0, 0.0])))
     }
     assert shifts == {"0": pytest.approx(2.0)}
+
+
+def test_levels_that_are_not_known_count_together():
+    shares = {"a": 0.5, "b": 0.3}
+    before = Summary("town", 100, None, shares)
+    for now, moved in (
+        ({**shares, "c": 0.1, "d": 0.1}, 0.0),
+        ({"a": 0.5, "c": 0.4, "d": 0.1}, 0.3),
+    ):
+        shifts = column_shifts([before], [Summary("town", 100, None, now)])
+        assert sum(each.distance for each in shifts) == pytest.approx(moved, abs=1e-9)
 
 
 def test_columns_of_tables(model):

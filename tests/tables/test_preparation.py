@@ -15,6 +15,7 @@ from drsvm.tables import ReadOptions, TableReader, read
 from drsvm.tables.preparation import (
     cells_clipped,
     features_of,
+    forget_single_levels,
     preparation,
     unseen_levels,
 )
@@ -115,6 +116,23 @@ def test_a_level_that_was_not_seen_is_all_zeros_where_none_is_rare(write):
     new = data.X.slice(0, 2).set_column(0, "town", [["Paris", "Oslo"]])
     assert steps.transform(new)[:, 1:].tolist() == [[0, 0], [1, 0]]
     assert unseen_levels(steps, data.schema, new) == {"town": 1}
+
+
+@pytest.mark.parametrize("n", [30, 120])
+def test_levels_of_one_row_are_forgotten_and_count_as_rare(write, n):
+    towns = ["Oslo", "Rome", "Rome", "Bonn"] * (n // 4) + ["Here", "There"]
+    lines = "".join(f"{town},{k % 7},{k % 2}\n" for k, town in enumerate(towns))
+    data = read(write("data.csv", "town,a,label\n" + lines), ReadOptions(label="label"))
+    steps, X, names = fitted(data)
+    assert names == ["a", "town=Bonn", "town=Oslo", "town=Rome", "town=(rare)"]
+    forget_single_levels(steps, data.schema, data.X)
+    np.testing.assert_array_equal(steps.transform(data.X), X)
+    (levels,) = steps[-1].named_transformers_["categories"].categories_
+    assert levels.tolist() == ["(rare)", "Bonn", "Oslo", "Rome"]
+    assert [feature.name for feature in features_of(steps, data.schema)] == names
+    new = data.X.slice(0, 2).set_column(0, "town", [["Paris", "There"]])
+    assert steps.transform(new)[:, 1:].tolist() == [[0, 0, 0, 1]] * 2
+    assert unseen_levels(steps, data.schema, new) == {"town": 2}
 
 
 def test_many_levels_are_sparse(write):
