@@ -14,7 +14,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-from sklearn.model_selection import TimeSeriesSplit
+from sklearn.model_selection import PredefinedSplit, TimeSeriesSplit
 
 from drsvm import Problem
 from drsvm.audit.intervals import lead_in_auc
@@ -61,10 +61,7 @@ def choose_kernel(
     if obstacle is not None:
         return _chosen("linear", f"no kernel is tried {obstacle}")
     # The same folds for both: their figures are compared row by row.
-    if order is None:
-        drawn = _rows_in_folds(X, parts.y)
-    else:
-        drawn = _forward_folds(X, parts.y, order)
+    drawn = _rows_in_folds(X, parts.y, order)
     if drawn is None:
         reason = "a class has too few different rows for a comparison with a kernel"
         return _chosen("linear", reason)
@@ -140,56 +137,49 @@ def _obstacle(kernel: KernelChoice, parts: TrainTestRows, X: Matrix) -> str | No
     return None
 
 
-def _rows_in_folds(X: Matrix, y: np.ndarray) -> tuple[Table, np.ndarray, Folds] | None:
+def _rows_in_folds(
+    X: Matrix, y: np.ndarray, order: np.ndarray | None
+) -> tuple[Table, np.ndarray, Folds] | None:
     """Return rows drawn by their contents, the places of their classes, and folds.
 
-    None if a class is rare.
+    With an order, rows are in this order, and folds go forward. None if a class is
+    rare.
     """
     classes, codes = np.unique(y, return_inverse=True)
     # Only its rows matter: they are drawn and grouped by their contents, so that their
     # order in the file does not change the choice.
     problem = Problem(X, codes == 0)
-    if len(y) > COMPARED_ROWS:
+    if order is not None:
+        evenly = np.linspace(0, len(y) - 1, min(len(y), COMPARED_ROWS))
+        rows = order[evenly.astype(int)]
+    elif len(y) > COMPARED_ROWS:
         rows = draw_rows(problem, COMPARED_ROWS)
-        X = X[rows]
-        y = y[rows]
-        codes = codes[rows]
-        problem = problem.subset(rows)
-    n_folds = min(max(COMPARED_ROWS // len(y) + 1, 2), MAX_FOLDS)
-    # Equal rows share a fold.
-    fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)
+    else:
+        rows = np.arange(len(y))
+    X = X[rows]
+    y = y[rows]
+    codes = codes[rows]
+    problem = problem.subset(rows)
+    if order is None:
+        n_folds = min(max(COMPARED_ROWS // len(y) + 1, 2), MAX_FOLDS)
+        # Equal rows share a fold.
+        fold = folds_by_content(problem, codes, np.ones(len(y)), n_folds)
+        splitter = PredefinedSplit(fold)
+    elif len(y) > FORWARD_FOLDS:
+        splitter = TimeSeriesSplit(FORWARD_FOLDS)
+    else:
+        return None
+    folds = list(splitter.split(codes))
     contents = content_groups(problem)
-    folds = []
-    for number in range(n_folds):
+    for sides in folds:
         # Training and test rows, each of which must have all classes
-        sides = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        for rows in sides:
-            if len(np.unique(codes[rows])) < len(classes):
+        for side in sides:
+            if len(np.unique(codes[side])) < len(classes):
                 return None
             # Landmarks are means of groups of different rows.
-            if len(np.unique(contents[rows])) < LEAST:
+            if len(np.unique(contents[side])) < LEAST:
                 return None
-        folds.append(sides)
     return Table(X, y, None, classes), codes, folds
-
-
-def _forward_folds(
-    X: Matrix, y: np.ndarray, order: np.ndarray
-) -> tuple[Table, np.ndarray, Folds] | None:
-    """Return rows in the order of time, the places of their classes, and folds.
-
-    Each fold is a block of rows after those that are trained on. None if a class is
-    rare.
-    """
-    n = min(len(order), COMPARED_ROWS)
-    rows = order[np.linspace(0, len(order) - 1, n).astype(int)]
-    classes, codes = np.unique(y[rows], return_inverse=True)
-    folds = list(TimeSeriesSplit(FORWARD_FOLDS).split(rows))
-    for fold in folds:
-        for side in fold:
-            if np.bincount(codes[side], minlength=len(classes)).min() < 2:
-                return None
-    return Table(X[rows], y[rows], None, classes), codes, folds
 
 
 def _ranked(

@@ -274,9 +274,9 @@ def _last_held_out(whole: TrainTestRows, split: Split, screen: Screen) -> TrainT
         n_before = int(is_label[~is_test].sum())
         if n_before < 2:
             raise ValueError(
-                f"{split.in_time}: {n_before} of the rows before the last {n_test:,} "
-                f"have the label {label!r}, and a classifier needs two: hold out "
-                "fewer, or draw rows at random with --test-size."
+                f"{split.in_time}: before the last {n_test:,} rows, {label!r} is the "
+                f"label of {n_before}, and a classifier needs two: hold out fewer, or "
+                "draw rows at random with --test-size."
             )
         shares[label] = (is_label[~is_test].mean(), is_label[is_test].mean())
     # The class whose share has changed most

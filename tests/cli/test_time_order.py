@@ -76,7 +76,7 @@ def test_the_last_rows_of_a_file_and_rows_of_one_value(answer_of, tmp_path):
         (["--test-by", "date", "--test-size", 0.2], "use --test-size or --test-by"),
         (["--test-last", 0], "--test-last 0: hold out a share below 1"),
         (["--test-last", 240], "a number of rows below 240"),
-        (["--test-last", 238], "before the last 238 have the label"),
+        (["--test-last", 238], "before the last 238 rows, "),
         (["--test-by", "same"], "--test-by same: has one value only"),
         (["--test-by", "gaps"], "--test-by gaps: row 3 has no value"),
         (["--test-by", "season"], "its values have no order, such as 'spring'"),
