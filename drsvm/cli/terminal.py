@@ -71,16 +71,16 @@ def tables_of(columns: Columns, console: Console) -> list[Table]:
     """
     tables = []
     first, *others = columns
-    shown = [first]
+    shown = {first: columns[first]}
+    wide = console.options.update(width=WIDE)
     for name in others:
-        table = table_of({each: columns[each] for each in (*shown, name)})
-        wide = console.options.update(width=WIDE)
+        table = table_of({**shown, name: columns[name]})
         needed = console.measure(table, options=wide).maximum
         if needed > console.width and len(shown) > 1:
-            tables.append(table_of({each: columns[each] for each in shown}))
-            shown = [first]
-        shown.append(name)
-    return [*tables, table_of({each: columns[each] for each in shown})]
+            tables.append(table_of(shown))
+            shown = {first: columns[first]}
+        shown[name] = columns[name]
+    return [*tables, table_of(shown)]
 
 
 def table_of(columns: Columns) -> Table:
