@@ -14,6 +14,7 @@ drsvm fit export.csv --label status --drop remark \
 --categorical branch --trust-column age
 drsvm fit train.svm.xz --test test.svm.xz --radius 0.1 --flip-cost 1
 drsvm fit customers.csv --label churned --kernel linear
+drsvm fit customers.csv --label churned --test-by month
 drsvm fit customers.csv --label churned --costs no=1,yes=10
 drsvm fit noisy.parquet --label y --cv --json"""
 

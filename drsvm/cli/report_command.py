@@ -84,9 +84,10 @@ def report(
     """Train a classifier and write a report: figures, next step, proof, worst case.
 
     A quarter of the rows is held out unless --test or --test-size is given (--test-size
-    0: none). Rows are named by the id column, otherwise numbered like the rows of the
-    file, from 1, as in predict. The exit code is 1 if the tolerance was not reached, 3
-    if it was for limited weights only.
+    0: none); the last ones with --test-last or --test-by. Rows are named by the id
+    column, otherwise numbered like the rows of the file, from 1, as in predict. The
+    exit code is 1 if the tolerance was not reached, 3 if it was for limited weights
+    only.
     """
     from drsvm.cli.class_labels import by_label, label_called
     from drsvm.cli.command_files import check_outputs, name_of

@@ -51,6 +51,17 @@ def linear(rng, n):
     return table(*linear_rows(rng, n))
 
 
+def dated(rng, n):
+    day = np.datetime64("2023-01-01") + rng.integers(0, 700, n)
+    return table(*linear_rows(rng, n), day=day)
+
+
+def in_order(rng, n):
+    X, score = linear_rows(rng, n)
+    X[:, 3] += np.linspace(0, 2, n)
+    return table(X, score)
+
+
 def overlap(rng, n):
     return table(*linear_rows(rng, n, noise=2.5))
 
@@ -201,4 +212,8 @@ TRUTHS = {
     "costs": Truth(dear, 800, "save", costs=(1.0, 10.0)),
     "2 % positives": Truth(few, 3000, "mind the rare class", misses="yes"),
     "2 % positives, costs": Truth(few, 3000, "save", costs=(1.0, 10.0)),
+    "dated": Truth(dated, 400, "save", notes=("dates: day", "dates as days: day")),
+    "in order": Truth(
+        in_order, 600, "save", notes=("the rows are in an order: x3 differ",)
+    ),
 }

@@ -362,6 +362,11 @@ NOTES += (
     "half a standard deviation or more between the means of training and test rows, in x0: ",
     "occur more than once",
 )
+NOTES += (
+    "dates as days: day.",
+    "dates: day; if",
+    "the rows are in an order: x3 differ",
+)
 
 
 def test_notes(world):
