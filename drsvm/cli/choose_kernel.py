@@ -31,8 +31,9 @@ from drsvm.utils.annotations import Matrix
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import ReportProgress
 
-# The number of rows for which a kernel is tried: from there on, training it takes long.
-MAX_ROWS = 20_000
+# The number of rows for which a kernel is tried. From there on, training it takes
+# minutes, and its features, one for each landmark, half a gigabyte.
+MAX_ROWS = 200_000
 # This many rows are enough for the comparison. If there are fewer, they are compared in
 # more than two folds.
 COMPARED_ROWS = 2000

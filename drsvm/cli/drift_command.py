@@ -106,13 +106,21 @@ def drift(
     possible and kept theirs.
     """
     from drsvm.audit.confidence import check_confidence
-    from drsvm.cli.command_files import check_table_and_plot, save_table_and_plot
+    from drsvm.cli.command_files import (
+        STANDARD,
+        check_table_and_plot,
+        save_table_and_plot,
+    )
     from drsvm.persistence.model_files import is_model_file
+    from drsvm.tables.files import check_readable
 
     screen: Screen = context.obj
     check_table_and_plot(csv, plot, [model, file, test])
     check_confidence(confidence)
     limit = _limit(fail_above)
+    for path in (model, file, test):
+        if path not in (None, STANDARD) and not path.exists():
+            check_readable(path)
     # Not before: these imports take long, and input errors should come quickly.
     from drsvm.cli.shifts_of_files import from_batch_to_batch, since_test
     from drsvm.plotting import BatchShiftsDisplay, ShiftDisplay

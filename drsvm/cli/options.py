@@ -333,7 +333,7 @@ AutomaticKernel = Annotated[
         callback=one_of("linear", "rbf", "auto"),
         help="linear; rbf for curved boundaries: exp(-gamma |x - z|^2), still with a "
         "proof; or auto: linear, unless rbf ranks unseen rows clearly better, which is "
-        "tried on up to 20,000 rows.",
+        "tried on up to 200,000 rows.",
     ),
 ]
 Gamma = Annotated[

@@ -113,7 +113,9 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             positive = fitted_for
     with report_stage("fitting other classifiers"):
         name = type(material.classifier).__name__
-        models = {name: material.classifier, **_rivals(material)}
+        models = {name: material.classifier}
+        if not _time_left(material, watch).over:
+            models |= _rivals(material)
         trees = None
         if material.judged.held_out and not _time_left(material, watch).over:
             costs = costs_of(material.classifier)

@@ -178,7 +178,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
     Damage that shows while it is read, in the ``with`` block, is reported, too.
     """
-    _check_readable(path)
+    check_readable(path)
     ending = compression_of(path)
     try:
         found = recoded_file(path)
@@ -218,7 +218,7 @@ def _recoded(path: Path, size: int, time: int) -> Recoded | None:
             raise invalid(path, str(error)) from None
 
 
-def _check_readable(path: Path) -> None:
+def check_readable(path: Path) -> None:
     """Raise an error with a remedy if a file cannot be opened."""
     if path.exists() and not path.is_file():
         raise invalid(path, NO_FILE)

@@ -103,6 +103,20 @@ def test_help_imports_nothing_heavy():
     assert json.loads(run.stdout) == []
 
 
+@pytest.mark.parametrize("command", ["drift", "audit", "report", "fit"])
+def test_a_missing_file_is_an_error_before_classifiers_are_imported(command):
+    files = ["none.drsvm", "none.csv"]
+    if command in ("report", "fit"):
+        files = files[1:]
+    look = (
+        "import sys\nfrom drsvm.cli import main\n"
+        f"try:\n    main({[command, *files]!r})\n"
+        "except SystemExit:\n    print('sklearn' in sys.modules)"
+    )
+    run = fresh_process(["-c", look], cwd=".", env=environment())
+    assert "no such file" in run.stderr and run.stdout.strip() == "False"
+
+
 @pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell")
 def test_a_closed_pipe_is_not_an_error(model, table):

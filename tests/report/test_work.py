@@ -15,7 +15,7 @@ from drsvm import (
     worst_case_risk,
 )
 from drsvm.problem import Problem
-from drsvm.report import Given, analyse, document, next_step, plain_words
+from drsvm.report import Given, analyse, document, make_report, next_step, plain_words
 from drsvm.utils import TimeLimit
 
 
@@ -181,6 +181,14 @@ def test_training_rows_say_nothing_about_trees(noisy):
         None, Given(noisy[0][:60, :3], noisy[1][:60], test_size=0.0), positive=None
     )
     assert analysis.trees is None and analysis.rival_ahead("LinearSVC") is None
+
+
+def test_the_time_limit_holds_for_other_classifiers():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    model = WassersteinSVC(max_time=1e-6)
+    made = make_report(model, X, X[:, 0] > 0)
+    assert list(made.summary["models"]) == ["WassersteinSVC"]
+    assert "There was no time left for other classifiers." in made.markdown
 
 
 def test_progress_is_reported_in_order(report):
