@@ -54,12 +54,14 @@ def check_labels(dataset: Dataset) -> np.ndarray:
     return labels
 
 
-def about_many_classes(dataset: Dataset, is_named: bool) -> list[str]:
+def about_many_classes(
+    dataset: Dataset, labels: np.ndarray, is_named: bool
+) -> list[str]:
     """Return a note on labels that look like dates or amounts rather than classes.
 
     It is an error if neither the user nor the column says that it is the label.
     """
-    classes = np.unique(dataset.y)
+    classes = np.unique(labels)
     # Importing pyarrow takes long, and words alone need it.
     what = "numbers"
     most = MOST_NUMBERS

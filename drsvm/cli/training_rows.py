@@ -193,7 +193,7 @@ def load_rows(
             tested = read_from(test, options, data.schema)
     screen.note(*data.notes)
     y = check_labels(data)
-    screen.note(*about_many_classes(data, is_named=options.label is not None))
+    screen.note(*about_many_classes(data, y, options.label is not None))
     if tested is None:
         return TrainTestRows(data, data.X, y)
     screen.note(*tested.notes)
