@@ -222,8 +222,7 @@ def test_new_rows_with_another_decimal_sign(answer_of, error_of, tmp_path):
     assert "b.csv --decimal ,\n" in error
     read = answer_of("predict", model, commas, "--decimal", ",")
     assert read["predictions"]["decision"] == expected
-    for command in ("audit", "drift"):
-        assert answer_of(command, model, commas, "--decimal", ",")
+    assert answer_of("drift", model, commas, "--decimal", ",")["moved"] < 0.5
     # The other way round, where points could separate thousands
     answer_of("fit", commas, "--label", "churn", "--model", model)
     error = error_of("predict", model, points)

@@ -257,7 +257,7 @@ def test_a_column_on_another_scale_is_named_once_with_the_remedy(uneven, model):
     assert message.startswith("Different scales: column 2 varies")
 
 
-@pytest.mark.parametrize("scale", [1e7, 1e13, 1e16, 2.0**64])
+@pytest.mark.parametrize("scale", [1e7, 2.0**64])
 @pytest.mark.filterwarnings("ignore:The fitted classifier is constant")
 def test_hashed_ids_and_nanoseconds_are_on_another_scale(uneven, scale):
     X, y = uneven
