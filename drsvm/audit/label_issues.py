@@ -113,8 +113,8 @@ def find_label_issues(
     verbose : int, default=0
         1: print a line for every fold.
     callback : callable, optional
-        Called after every fold with the number of folds done and their total, those of
-        the second opinion included.
+        Called after every fold with the number of folds done and their total, of all
+        classifiers.
     second_opinion : None, "auto" or unfitted classifier, default=None
         A classifier of another kind that judges every row too. "auto": gradient-boosted
         trees (`~sklearn.ensemble.HistGradientBoostingClassifier`), which follow curved
@@ -209,11 +209,10 @@ def find_label_issues(
     second = second_opinion
     if isinstance(second_opinion, str) and second_opinion == "auto":
         second = _trees_for(X, rows, prepared, estimator)
-    _check_judges(first, second)
+    judges = _judges(first, second)
 
     folds = splits_for_all(rows, X, y, cv, random_state, sample_weight)
-    n_judges = 1 if second is None else 2
-    report_fold = _FoldReport(n_judges * len(folds), verbose, callback)
+    report_fold = _FoldReport(len(judges) * len(folds), verbose, callback)
     whole = Table(X, y, sample_weight, classes)
     # Rows of weight 0 are judged at the end, by classifiers of all others.
     table = whole
@@ -223,29 +222,15 @@ def find_label_issues(
             (np.searchsorted(counted, train), np.searchsorted(counted, test))
             for train, test in folds
         ]
-
-    # An estimator of another kind may learn single labels, and be no linear one.
-    is_ours = isinstance(first, Pipeline) and isinstance(first[-1], LabelJudge)
-    judges = [first]
-    if is_ours:
-        ours = _opinion_of_ours(first, table, folds, n_jobs, report_fold, all_count)
-        opinions = [ours]
-        judges.append(_logistic(first))
-    else:
-        in_folds = decisions_in_folds(first, table, folds, n_jobs, report_fold)
-        opinions = [Opinion(in_folds)]
+    opinions = [
+        _opinion(judge, table, folds, n_jobs, report_fold, all_count)
+        for judge in judges
+    ]
     _warn_of_constant_folds(opinions[0].in_folds, folds)
-    if is_ours:
-        in_folds = decisions_in_folds(judges[1], table, folds, n_jobs, _say_nothing)
-        opinions.append(Opinion(in_folds))
-    if second is not None:
-        judges.append(second)
-        in_folds = decisions_in_folds(second, table, folds, n_jobs, report_fold)
-        opinions.append(Opinion(in_folds))
     if table is not whole:
         opinions = [
-            _of_all_rows(one, judge, whole, counted)
-            for one, judge in zip(opinions, judges, strict=True)
+            _of_all_rows(opinion, judge, whole, counted)
+            for opinion, judge in zip(opinions, judges, strict=True)
         ]
     of_second = None
     if second is not None:
@@ -273,35 +258,30 @@ def _prepared(X: Matrix, y: np.ndarray, estimator) -> Matrix | None:
     return None
 
 
-def _opinion_of_ours(
-    judge: Pipeline,
+def _is_ours(judge) -> bool:
+    """Return whether this is our own judge; others may learn single labels."""
+    return isinstance(judge, Pipeline) and isinstance(judge[-1], LabelJudge)
+
+
+def _opinion(
+    judge: BaseEstimator,
     table: Table,
     folds: Folds,
     n_jobs: int | None,
     report_fold: Callable,
     all_count: bool,
 ) -> Opinion:
-    """Return decisions of our own judge: in folds and, if they count, of all rows."""
-    at_once = _judged_at_once(clone(judge), table, folds, report_fold)
-    if at_once is not None:
-        in_folds, own = at_once
-        return Opinion(in_folds, own if all_count else None)
-    in_folds = decisions_in_folds(judge, table, folds, n_jobs, report_fold)
-    if not all_count:
-        return Opinion(in_folds)
-    all_rows = np.arange(len(table.y))
-    own, _ = decisions_of_fold(judge, table, all_rows, all_rows)
-    return Opinion(in_folds, own)
-
-
-def _logistic(judge: Pipeline) -> Pipeline:
-    """Return a logistic regression behind the steps of a judge."""
-    logistic = LogisticRegression(C=LOGISTIC_C, tol=1e-6, max_iter=1000)
-    return Pipeline([*judge.steps[:-1], ("logistic", logistic)])
-
-
-def _say_nothing(n_rows: int, seconds: float) -> None:
-    """Report no fold: those of the logistic regression take no time."""
+    """Return decisions in folds and, of our own judge if they count, of all rows."""
+    if _is_ours(judge):
+        at_once = _judged_at_once(clone(judge), table, folds, report_fold)
+        if at_once is not None:
+            return at_once if all_count else Opinion(at_once.in_folds)
+    opinion = Opinion(decisions_in_folds(judge, table, folds, n_jobs, report_fold))
+    if all_count and _is_ours(judge):
+        all_rows = np.arange(len(table.y))
+        own, _ = decisions_of_fold(judge, table, all_rows, all_rows)
+        opinion = opinion._replace(own=own)
+    return opinion
 
 
 def _of_all_rows(
@@ -309,14 +289,14 @@ def _of_all_rows(
 ) -> Opinion:
     """Return decisions about rows without weight too, by a classifier of all others."""
     others = np.setdiff1d(np.arange(len(whole.y)), counted)
-    in_folds = np.empty((len(whole.y), len(whole.classes)))
-    in_folds[counted] = opinion.in_folds
-    in_folds[others], _ = decisions_of_fold(judge, whole, counted, others)
-    if opinion.own is None:
-        return Opinion(in_folds)
-    own = in_folds.copy()
-    own[counted] = opinion.own
-    return Opinion(in_folds, own)
+    of_others, _ = decisions_of_fold(judge, whole, counted, others)
+    # In the order of all rows
+    places = np.argsort(np.append(counted, others))
+    parts = []
+    for values in opinion:
+        if values is not None:
+            parts.append(np.vstack([values, of_others])[places])
+    return Opinion(*parts)
 
 
 class _FoldReport:
@@ -400,7 +380,7 @@ def _judged_at_once(
     table: Table,
     folds: Folds,
     report_fold: Callable,
-) -> tuple[np.ndarray, np.ndarray] | None:
+) -> Opinion | None:
     """Return `decisions_in_folds` and those of all rows, by one fit of our own judge.
 
     Columns, radius and ridge are prepared once for all folds. None if that is not
@@ -427,7 +407,7 @@ def _judged_at_once(
         if is_constant(in_folds[test]):
             in_folds[test] = 0.0
         report_fold(len(test), watch.elapsed() / len(folds))
-    return _of_both_classes(in_folds), _of_both_classes(own)
+    return Opinion(_of_both_classes(in_folds), _of_both_classes(own))
 
 
 def _can_judge_at_once(table: Table, folds: Folds) -> bool:
@@ -452,20 +432,25 @@ def _of_both_classes(decisions: np.ndarray) -> np.ndarray:
     return np.column_stack([-decisions / 2, decisions / 2])
 
 
-def _check_judges(first, second) -> None:
-    """Raise an error unless both classifiers have decisions, or there is one only."""
+def _judges(first, second) -> list[BaseEstimator]:
+    """Return the classifiers that judge every row."""
     if not hasattr(first, "decision_function"):
         raise TypeError(
             "estimator must have a decision_function, got "
             f"{type(first).__name__}: use a linear model, an SVM or gradient boosting."
         )
+    judges = [first]
+    if _is_ours(first):
+        logistic = LogisticRegression(C=LOGISTIC_C, tol=1e-6, max_iter=1000)
+        judges.append(Pipeline([*first.steps[:-1], ("logistic", logistic)]))
     if second is None:
-        return
+        return judges
     if not (hasattr(second, "decision_function") or hasattr(second, "predict_proba")):
         raise TypeError(
             "second_opinion must be None, 'auto', or a classifier with a "
             f"decision_function or predict_proba, got {second!r}."
         )
+    return [*judges, second]
 
 
 def has_rows_of_one_length(X: Matrix) -> bool:

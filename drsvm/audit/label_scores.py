@@ -183,23 +183,6 @@ class Opinion(NamedTuple):
     own: np.ndarray | None = None
     """Those of the classifier of all rows, if they count."""
 
-    def probabilities(
-        self, values: np.ndarray, given: np.ndarray, weights: np.ndarray
-    ) -> np.ndarray:
-        """Return the probabilities for decisions, NaN where classifiers are constant.
-
-        A sigmoid is fitted to the decisions in folds.
-        """
-        is_known = self.in_folds.any(axis=1)
-        counts = is_known & (weights > 0.0)
-        found = np.full(values.shape, np.nan)
-        if counts.any():
-            judged = OutOfFoldDecisions(
-                self.in_folds[counts], given[counts], weights[counts]
-            )
-            found[is_known] = sigmoid_probabilities(judged, values[is_known])
-        return found
-
     def with_own(self) -> np.ndarray:
         """Return the mean of both decisions of every row."""
         if self.own is None:
@@ -308,37 +291,34 @@ def issues_from(
         second = None
 
     # 1. What is predicted, by classifiers that have not seen the row
-    unseen = [one.probabilities(one.in_folds, given, weights) for one in opinions]
-    unseen_mean = _mean(unseen, given, weights, groups)
-    predicted, _ = judge(unseen_mean, given)
-    contradicts = np.ones(len(given), dtype=bool)
+    rest = given, weights, groups
+    unseen = _probabilities(opinions, *rest)
+    predicted, _ = judge(unseen, given)
+    is_contradicted = predicted != given
     second_label = None
     number = None
     interval = None
     if second is not None:
         of_second, _ = judge(second.in_folds, given)
         second_label = classes[of_second]
-        contradicts = of_second != given
+        is_contradicted &= of_second != given
         counted = np.flatnonzero(weights)
         both = [first.in_folds[counted], second.in_folds[counted]]
         number, interval = wrong_labels(both, given[counted])
         opinions = [*opinions, second]
-        unseen.append(second.probabilities(second.in_folds, given, weights))
-        unseen_mean = _mean(unseen, given, weights, groups)
+        unseen = _probabilities(opinions, *rest)
 
     # 2. Scores: the classifier of all rows counts too.
-    each = [one.probabilities(one.with_own(), given, weights) for one in opinions]
-    probabilities = _mean(each, given, weights, groups)
-    label_score = probabilities[np.arange(len(given)), given]
+    scored = _probabilities(opinions, *rest, with_own=True)
+    label_score = scored[np.arange(len(given)), given]
     _, margin = judge(first.with_own(), given)
-    is_label_issue = flagged(unseen_mean, given, weights)
     return LabelIssues(
         given_label=classes[given],
         predicted_label=classes[predicted],
         label_score=label_score,
         # A constant classifier of a fold has no information about its rows.
         margin=np.where(first.in_folds.any(axis=1), margin, 0.0),
-        is_label_issue=is_label_issue & contradicts & (predicted != given),
+        is_label_issue=flagged(unseen, given, weights) & is_contradicted,
         ranking=np.argsort(label_score, kind="stable"),
         second_label=second_label,
         wrong_labels=number,
@@ -348,28 +328,38 @@ def issues_from(
     )
 
 
-def _mean(
-    opinions: list[np.ndarray],
+def _probabilities(
+    opinions: list[Opinion],
     given: np.ndarray,
     weights: np.ndarray,
     groups: np.ndarray | None,
+    *,
+    with_own: bool = False,
 ) -> np.ndarray:
-    """Return the mean probabilities of those that know a row, and of its copies.
+    """Return the mean probabilities of those who know a row, and of its copies.
 
     They are equal where all classifiers are constant.
     """
-    stack = np.array(opinions)
-    are_known = ~np.isnan(stack)
-    n_known = are_known.sum(axis=0)
-    known = np.where(are_known, stack, 0.0).sum(axis=0)
-    mean = np.full(known.shape, 1.0 / known.shape[1])
-    np.divide(known, n_known, out=mean, where=n_known > 0)
-    if groups is None:
-        return mean
-    masses = np.zeros((groups.max() + 1, mean.shape[1]))
-    np.add.at(masses, (groups, given), weights)
-    # Without the row itself; a weight of 2 is a row with a copy.
-    others = masses[groups]
-    others[np.arange(len(given)), given] -= np.minimum(weights, 1.0)
-    totals = COPIES + others.sum(axis=1, keepdims=True)
-    return np.where(n_known > 0, (COPIES * mean + others) / totals, mean)
+    mean = np.zeros(opinions[0].in_folds.shape)
+    n_known = np.zeros((len(given), 1))
+    for opinion in opinions:
+        is_known = opinion.in_folds.any(axis=1)
+        counts = is_known & (weights > 0.0)
+        if not counts.any():
+            continue
+        values = opinion.with_own() if with_own else opinion.in_folds
+        # The sigmoid is always that of the folds.
+        judged = OutOfFoldDecisions(
+            opinion.in_folds[counts], given[counts], weights[counts]
+        )
+        mean[is_known] += sigmoid_probabilities(judged, values[is_known])
+        n_known[is_known] += 1.0
+    mean /= np.maximum(n_known, 1.0)
+    if groups is not None:
+        masses = np.zeros((groups.max() + 1, mean.shape[1]))
+        np.add.at(masses, (groups, given), weights)
+        # Without the row itself; a weight of 2 is a row with a copy.
+        others = masses[groups]
+        others[np.arange(len(given)), given] -= np.minimum(weights, 1.0)
+        mean = (COPIES * mean + others) / (COPIES + others.sum(axis=1, keepdims=True))
+    return np.where(n_known > 0.0, mean, 1.0 / mean.shape[1])
