@@ -93,15 +93,20 @@ class LabelIssues:
     library: str = "pandas"
 
     @property
-    def n_contradicted(self) -> int:
-        """Number of rows for which another label is predicted.
+    def is_contradicted(self) -> np.ndarray:
+        """Whether another label is predicted for each row.
 
         With a second opinion, both classifiers contradict the given label.
         """
         contradicted = self.predicted_label != self.given_label
         if self.second_label is not None:
             contradicted = contradicted & (self.second_label != self.given_label)
-        return int(contradicted.sum())
+        return contradicted
+
+    @property
+    def n_contradicted(self) -> int:
+        """Number of rows that are contradicted."""
+        return int(self.is_contradicted.sum())
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return the columns, in the order of the rows."""

@@ -364,7 +364,7 @@ class Analysis:
         if issues is None:
             return np.array([], dtype=int)
         first = issues.ranking[:count]
-        return first[issues.predicted_label[first] != issues.given_label[first]]
+        return first[issues.is_contradicted[first]]
 
     def _attack(self) -> None:
         """Describe the worst distribution of the rows.
