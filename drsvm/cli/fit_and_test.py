@@ -344,7 +344,8 @@ class Training:
         """
         if prepared.names is None:
             return self.landmarks
-        own = dict(zip(self.prepared_selection.names, self.landmarks.T, strict=True))
+        names = self.prepared_selection.names or []
+        own = dict(zip(names, self.landmarks.T, strict=True))
         absent = np.zeros(len(self.landmarks))
         return np.column_stack([own.get(name, absent) for name in prepared.names])
 

@@ -12,6 +12,7 @@ themselves. Landmarks depend on the rows through means and these deviations only
 """
 
 import numpy as np
+from scipy import sparse
 
 from drsvm.problem.memory_rows import dense
 from drsvm.solvers.base import generator_of
@@ -28,6 +29,9 @@ ITERATIONS = 10
 # Landmarks are multiples of 2⁻¹⁶ deviations of a column: fewer digits make smaller
 # files, and change nothing.
 BINARY_DIGITS = 16
+# Most entries of sparse rows that become dense, 400 MB
+MOST_ENTRIES = 50_000_000
+REMEDY = "use the rows themselves (landmarks=None; --landmarks rows)."
 
 
 def group_landmarks(
@@ -60,6 +64,12 @@ def group_landmarks(
     array of shape (n_landmarks, d)
         The landmarks, at most one for each different row.
     """
+    n, d = points.shape
+    if sparse.issparse(points) and n * d > MOST_ENTRIES:
+        raise ValueError(
+            f"landmarks='means' makes rows dense, and sparse ones of shape {n, d} are "
+            f"too large for that: {REMEDY}"
+        )
     # 1. Different rows, by label and then by content: the order in X must not matter.
     if weights is not None:
         counted = np.flatnonzero(weights)
@@ -72,7 +82,7 @@ def group_landmarks(
     if len(rows) < LEAST:
         raise ValueError(
             f"landmarks='means' needs at least {LEAST} different rows, got "
-            f"{len(rows)}: use the rows themselves (landmarks=None; --landmarks rows)."
+            f"{len(rows)}: {REMEDY}"
         )
 
     # 2. Groups of each class. One with too few rows has none, unless all are such.

@@ -90,6 +90,9 @@ def test_what_cannot_be_done_is_told(blobs):
     X, y = blobs
     with pytest.raises(ValueError, match="at least 5 different rows, got 4"):
         WassersteinKernelSVC(landmarks="means").fit(X[[0, 1, 2, 3, 3]], [0, 1, 0, 1, 1])
+    wide = sparse.csr_array((3000, 20_000))
+    with pytest.raises(ValueError, match=r"of shape \(3000, 20000\) are too large"):
+        group_landmarks(wide, np.arange(3000) % 2)
     with pytest.raises(ValueError, match="'means' or an array, got landmarks='rows'"):
         WassersteinKernelSVC(landmarks="rows").fit(X, y)
     # A class of two rows has no mean; the others do.
