@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
-from drsvm.tables.recoding import START, Recoded, is_to_recode, recoded
+from drsvm.tables.recoding import Recoded, recoded
 from drsvm.utils.lazy import missing
 from drsvm.utils.messages import Message, Parameter
 
@@ -208,10 +208,6 @@ def recoded_file(path: Path) -> Recoded | None:
 @lru_cache(maxsize=1)
 def _recoded(path: Path, size: int, time: int) -> Recoded | None:
     with _open(path, compression_of(path)) as stream:
-        is_other = not is_to_recode(stream.read(START))
-        stream.seek(0)
-        if is_other:
-            return None
         try:
             return recoded(stream)
         except ValueError as error:

@@ -26,31 +26,28 @@ class Recoded(NamedTuple):
     notes: list[str]
 
 
-def is_to_recode(start: bytes) -> bool:
-    """Return True for a file that starts like one of these."""
-    is_workbook = start.startswith(ZIP) and b"xl/" in start
-    return is_workbook or start.startswith(UTF16) or JSON.match(start) is not None
-
-
-def recoded(stream: IO[bytes]) -> Recoded:
-    """Return the content of a file for which `is_to_recode` holds.
+def recoded(stream: IO[bytes]) -> Recoded | None:
+    """Return the content of a file as CSV or UTF-8; None if it needs no recoding.
 
     Raises
     ------
     ValueError
         If it is damaged; the message says what is wrong with it, and the remedy.
     """
-    content = stream.read()
-    if content.startswith(ZIP):
-        return _first_sheet(content)
+    start = stream.read(START)
+    if start.startswith(ZIP) and b"xl/" in start:
+        return _first_sheet(start + stream.read())
+    if not start.startswith(UTF16) and not JSON.match(start):
+        return None
+    content = start + stream.read()
     if content.startswith(UTF16):
         try:
             content = content.decode("utf-16").encode()
         except UnicodeDecodeError:
             raise ValueError("is not UTF-16 text, but starts like it.") from None
-        if not JSON.match(content):
-            return Recoded(None, content, [])
-    return Recoded("json", _as_csv(_rows_of_json(content)), [])
+    if JSON.match(content):
+        return Recoded("json", _as_csv(_rows_of_json(content)), [])
+    return Recoded(None, content, [])
 
 
 def _first_sheet(content: bytes) -> Recoded:
