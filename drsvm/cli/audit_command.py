@@ -32,7 +32,9 @@ def numbers(value: str | None) -> list[float]:
 Radii = Annotated[
     str | None,
     opt.classifier(
-        help="Radii, such as 0,0.05,0.1. Default: multiples of the model's.",
+        help="Radii, such as 0,0.05,0.1. Default: 0, 0.05, 0.1 and 0.2 standard "
+        "deviations of a feature, and the model's radius unless it is too small to "
+        "matter.",
     ),
 ]
 FlipCost = Annotated[
@@ -144,7 +146,10 @@ def audit(
     from drsvm.plotting import RiskCurveDisplay
 
     *_, classifier = layers(saved.model)
-    adversary = worst_cases.adversary(classifier, model, chosen_radii, flip_cost, norm)
+    deviation = worst_cases.deviation_of_features(saved.model, X)
+    adversary = worst_cases.adversary(
+        classifier, model, chosen_radii, flip_cost, norm, deviation
+    )
     asked = {
         "limit": limit,
         "confidence": confidence,

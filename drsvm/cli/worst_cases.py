@@ -9,20 +9,19 @@ from sklearn.svm import LinearSVC
 
 from drsvm import WassersteinKernelSVC
 from drsvm.audit import performance
-from drsvm.audit.model_layers import trained_parameters
+from drsvm.audit.model_layers import trained_parameters, transformed
 from drsvm.audit.worst_case import worst_case_risk
 from drsvm.cli.class_labels import costs_by_label
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import Settings, costs_of_classes
+from drsvm.problem.validation import check_rows
+from drsvm.report.inputs import SHIFTS, columns_behind
+from drsvm.report.verdict import is_negligible, typical_deviation
 from drsvm.utils.messages import counted
 
 # What is also shown of each of several classes against the rest
 BY_CLASS = ("risk", "error")
-# Multiples of the model's radius, by default
-FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
-# Its unit if the model's radius is 0
-SMALL_RADIUS = 0.05
 
 
 def adversary(
@@ -31,8 +30,13 @@ def adversary(
     radii: list[float],
     flip_cost: float | None,
     norm: str | None,
+    deviation: float,
 ) -> Settings:
-    """Return the adversary's parameters, those of the model where none are given."""
+    """Return the adversary's parameters, those of the model where none are given.
+
+    Without radii, there are some of practical size, in units of the standard
+    `deviation` of a typical feature. That of the training is among them if it has one.
+    """
     own = trained_parameters(classifier)
     if not own and isinstance(classifier, WassersteinKernelSVC):
         raise ValueError(
@@ -51,13 +55,21 @@ def adversary(
             "or per row."
         )
     if not radii:
-        unit = float(own["radius"]) or SMALL_RADIUS
-        radii = [factor * unit for factor in FACTORS]
+        radii = [0.0, *(share * deviation for share in SHIFTS)]
+        if not is_negligible(own["radius"], deviation):
+            radii = sorted({*radii, float(own["radius"])})
     return {
         "radius": radii,
         "flip_cost": float(flip_cost),
         "norm": float(norm or own["norm"]),
     }
+
+
+def deviation_of_features(model: Pipeline, X) -> float:
+    """Return the standard deviation of a typical feature of the rows of a file."""
+    rows = check_rows(transformed(model, X))
+    _, scaled = columns_behind(model, None, rows.shape[1])
+    return typical_deviation(rows, scaled)
 
 
 def costs_of_errors(given: str | None, classifier) -> dict[object, float] | None:

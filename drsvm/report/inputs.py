@@ -318,7 +318,7 @@ def fit_and_collect(model, given: Given) -> Material:
     # From here on the rows are those that the last step sees.
     classifier = final_classifier(estimator)
     rows = check_rows(transformed(estimator, X_train))
-    feature_names, scaled = _columns_behind(estimator, names, rows.shape[1])
+    feature_names, scaled = columns_behind(estimator, names, rows.shape[1])
     if given.scaled is not None:
         scaled = np.array(given.scaled)
     if given.X_test is None:
@@ -519,7 +519,7 @@ def _row_names(X, given: Given) -> tuple[list[str], str]:
     return list(map(str, names)), note
 
 
-def _columns_behind(
+def columns_behind(
     estimator, names: list[str] | None, n_features: int
 ) -> tuple[list[str], np.ndarray]:
     """Return the names of the features that the last step sees.

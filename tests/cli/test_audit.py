@@ -36,6 +36,15 @@ def test_audit(answer_of, error_of, model, table):
     )
 
 
+@pytest.mark.parametrize("radius", [0.001, 0.3])
+def test_radii_are_of_practical_size(answer_of, table, tmp_path, radius):
+    path = tmp_path / "m.drsvm"
+    fit = ("fit", table, "--radius", radius, "--kernel", "linear", "--model", path)
+    answer_of(*fit, "--test-size", 0)
+    found = answer_of("audit", path, table)["risks"]["radius"]
+    assert found == [0.0, 0.05, 0.1, 0.2] + [0.3] * (radius == 0.3)
+
+
 def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
     pytest.importorskip("matplotlib")
     audit = ("audit", model, table, "--compare")
