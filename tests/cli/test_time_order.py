@@ -24,7 +24,9 @@ def days(path, n=240, order=None, **more):
     return write_table(path, columns)
 
 
-@pytest.mark.parametrize("command", ["fit", "report"])
+@pytest.mark.parametrize(
+    "command", ["fit", pytest.param("report", marks=pytest.mark.thorough)]
+)
 def test_the_last_rows_by_a_column(answer_of, tmp_path, command, omitted_plots):
     shuffled = np.random.default_rng(1).permutation(240)
     table = days(tmp_path / "t.csv", order=shuffled)
@@ -127,7 +129,9 @@ def test_rows_in_an_order_are_named(answer_of, tmp_path):
     assert not [note for note in notes if "in an order" in note]
 
 
-@pytest.mark.parametrize("lasting", [True, False])
+@pytest.mark.parametrize(
+    "lasting", [False, pytest.param(True, marks=pytest.mark.thorough)]
+)
 def test_the_kernel_is_chosen_by_forward_folds(
     answer_of, tmp_path, with_kernels, lasting
 ):
