@@ -35,7 +35,8 @@ GRID = np.logspace(-4, 2, 7)
 TABLE_SHARES = (0.1, 0.15, 0.3)
 TABLE_MOST = 2500
 FIRST = 50
-# Seeds 0 and 1 served to choose the classifiers and their settings.
+# Seeds 0 and 1 served to choose the classifiers and their settings; C of the logistic
+# regression was changed from 0.01 to 0.003 after half of 2 and 3 had been seen.
 TABLE_SEEDS = (2, 3)
 CLEAN_SEEDS = (0, 1, 2, 3)
 # More cells for the number of wrong labels
