@@ -656,10 +656,10 @@ SECTIONS = {
     rf"{NUMBER} of {NUMBER} labels contradicted by both classifiers, {NUMBER} of them flagged\.": judged_labels,
     r"None of [\d,]+ labels contradicted\.": none_contradicted,
     r"They are wrong, or the classes overlap or the fit is poor there\.": always_true,
-    rf"About {NUMBER} labels are estimated to be wrong \(95\s% interval {NUMBER} to {NUMBER}\)\.": always_true,
+    rf"About {NUMBER} labels are estimated to be wrong \(90\s% interval {NUMBER} to {NUMBER}\)\.": always_true,
     r"Every label is judged by a (?:linear|kernel) classifier and by boosted trees, trained without its "
-    r"row; what both contradict comes first\.": always_true,
-    r"The score also counts the first classifier, trained on all rows\.": always_true,
+    r"row\.": always_true,
+    r"The score is the probability of the label, small for doubtful ones\.": always_true,
     r"This is a ranking of what to look at first; it proves nothing about a single label\.": always_true,
     r"None\.": always_true,
     rf"{PERCENT} of the training rows have a nonzero multiplier\.": multipliers,
