@@ -60,7 +60,8 @@ def scores(
         Others are optimistic, however many rows there are.
     costs : mapping, optional
         What it costs to miss a row of each class. The figures then have the mean cost
-        of a row, and that of the cheapest constant answer.
+        of a row, and that of the cheapest constant answer; on new rows with the
+        interval of how much more that one costs.
 
     Returns
     -------
@@ -116,6 +117,13 @@ def scores(
             ends = [rate_interval(rate, len(y)) for rate in missed.tolist()]
             limits = scale[:, None] * np.array(ends)
             found["intervals"]["cost"] = list(mean_interval(scale * missed, limits))
+            # Rows that one of both gets right, and the other does not
+            is_dearest = np.arange(len(names)) == dearest
+            gains = np.where(is_dearest, 0, right)
+            losses = np.where(is_dearest, actual - right, 0)
+            all_rows = np.full(len(names), len(y))
+            _, more = lead_in_rates(gains, losses, all_rows, weights=scale)
+            found["constant"]["costs_more"] = list(more)
     found["recall"] = dict(zip(names, recalls, strict=True))
     found["precision"] = dict(zip(names, precisions, strict=True))
     found["confusion"] = {}

@@ -18,7 +18,7 @@ from drsvm.defaults.group_landmarks import LEAST
 from drsvm.problem.result import Result
 from drsvm.report.column_importances import column_importances
 from drsvm.report.inputs import certificate_of, chosen_value, results_of
-from drsvm.report.rivals import FIGURES, TREES, USE_TREES
+from drsvm.report.rivals import FIGURES, TREES, USE_TREES, saves_costs
 from drsvm.report.verdict import (
     finds,
     important,
@@ -342,6 +342,12 @@ def _verdict(
         return {
             "advice": "do not use it: on the test rows it is not clearly better than "
             "guessing"
+        }
+    if not saves_costs(tested):
+        answer = tested["constant"]["label"]
+        return {
+            "advice": f"do not use it: always answering {answer} does not cost clearly "
+            "more"
         }
     label = missed_class(tested)
     if label is None:

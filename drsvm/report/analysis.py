@@ -123,8 +123,7 @@ class Analysis:
 
         Sets `comparison` (figures by classifier), `name` and `own` (of the robust one),
         `decisions` (its decision values), `costs` (of missing a row of each class),
-        `leads`, `saving` (over a constant answer, if there are costs) and
-        `alternatives`.
+        `leads` and `alternatives`.
         """
         material = self.material
         X, y, held_out = self.judged
@@ -153,15 +152,6 @@ class Analysis:
         self.leads: dict[str, Figures] = {}
         for name, rival in decisions.items():
             self.leads[name] = leads(self.decisions, rival, y, classes, self.costs)
-        self.saving = None
-        if self.costs is not None:
-            # The decision value of a constant answer
-            answer = 1.0
-            if self.own["constant"]["label"] == self.classes[0]:
-                answer = -1.0
-            constant = np.full(len(y), answer)
-            over = leads(self.decisions, constant, y, classes, self.costs)
-            self.saving = over["cost"]
         self.alternatives: dict[Alternative, Figures] = {}
         for alternative, model in self.others.items():
             values = np.asarray(model.decision_function(X))

@@ -19,7 +19,7 @@ from drsvm.plotting.style import short
 from drsvm.report.analysis import Analysis, useful_accuracy
 from drsvm.report.inputs import Figures, NextStep
 from drsvm.report.plots import POINTS
-from drsvm.report.rivals import FIGURES, TREES, USE_TREES
+from drsvm.report.rivals import FIGURES, TREES, USE_TREES, saves_costs
 from drsvm.report.verdict import aims_at_accuracy, finds, share_of_flips
 from drsvm.utils.messages import counted
 
@@ -128,6 +128,7 @@ def _template(file: str) -> "Template":
         inf=math.inf,
         worst_cells=worst_cells,
         percent=percent,
+        saves_costs=saves_costs,
         three_digits="{:.3f}".format,
     )
     return environment.get_template(file)
@@ -440,7 +441,7 @@ def _cheaper(analysis: Analysis) -> NextStep | None:
             f"With the costs as class weights, {rival} cost clearly less per row: "
             f"{how}.",
         )
-    if analysis.judged.held_out and analysis.saving["interval"][0] <= 0:
+    if not saves_costs(analysis.own):
         label = analysis.own["constant"]["label"]
         return NextStep(
             "none",

@@ -51,6 +51,9 @@ def boosted_trees(
     model = flexible_classifier(X, **SETTINGS)
     if model is None:
         return None
+    if costs is None:
+        # Weights of 1 would be the same, but take several times as long.
+        return model.fit(X, y)
     # As class weights, scikit-learn takes no costs of labels that are text.
     return model.fit(X, y, boosting__sample_weight=compute_sample_weight(costs, y))
 
@@ -102,6 +105,15 @@ def clearly_ahead(leads: Figures, rival: Figures, model: BaseEstimator) -> str |
         if is_ahead and _beats_guessing(rival, figure):
             return figure
     return None
+
+
+def saves_costs(figures: Figures) -> bool:
+    """Return whether the cheapest constant answer costs clearly more, if that is known.
+
+    On rows of the training it is not.
+    """
+    costs_more = figures.get("constant", {}).get("costs_more")
+    return costs_more is None or costs_more[0] > 0
 
 
 def _beats_guessing(figures: Figures, figure: str) -> bool:

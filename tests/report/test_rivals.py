@@ -82,6 +82,9 @@ def test_a_report_with_costs_is_about_costs():
     share = np.mean(analysis.judged.y)
     expected = 4 * share * (1 - recall[1]) + (1 - share) * (1 - recall[0])
     assert own["cost"] == pytest.approx(expected)
-    assert own["constant"] == {"label": 1, "cost": pytest.approx(1 - share)}
+    constant = own["constant"]
+    assert constant["label"] == 1 and constant["cost"] == pytest.approx(1 - share)
+    low, high = constant["costs_more"]
+    assert low <= constant["cost"] - own["cost"] <= high
     low, high = own["intervals"]["cost"]
     assert low <= own["cost"] <= high
