@@ -227,7 +227,7 @@ def measured(number: Number | None, factor: float, seeds: int) -> dict[str, np.n
                         labels.append(
                             100
                             * roc_auc_score(
-                                y != correct, -find_label_issues(X, y).margin
+                                y != correct, -find_label_issues(X, y).label_score
                             )
                         )
     found = {"": linear, "kernel": kernel, "labels": [[value] for value in labels]}

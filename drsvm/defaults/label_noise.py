@@ -42,8 +42,9 @@ from sklearn.preprocessing import StandardScaler
 CORE = 0.6
 # Confidence of every test, and of shares
 LEVEL = 0.99
-# Labels in the cores that are contradicted because of overlap, as a share of those
-# outside: the mean of 8 data sets, 120 generated tables without overlap and 64 with
+# Labels in the cores that are contradicted because of overlap, as a share of the excess
+# outside. Numbers are then 4 % too large on 8 data sets, 2 % too small on 103 generated
+# tables, and 9 % too large on 12 with more overlap
 REACH = 0.25
 
 
