@@ -148,11 +148,10 @@ class Fitted(NamedTuple):
         y = self.parts.y_test
         if y is None:
             return None
-        return self.scores_of(self.decisions(self.prepared.X_test))
+        return self.scores_of(self.decisions(self.prepared.X_test), y)
 
-    def scores_of(self, decisions: np.ndarray) -> Payload:
+    def scores_of(self, decisions: np.ndarray, y: np.ndarray) -> Payload:
         """Return how well decision values of the test rows agree with the labels."""
-        y = self.parts.y_test
         classes = self.classifier.classes_
         costs = costs_of(self.classifier)
         return scores(decisions, y, classes, new_rows=True, costs=costs)
@@ -409,11 +408,11 @@ class Training:
         rival = np.asarray(trees.decision_function(prepared.X_test))
         classes = tested.classifier.classes_
         found = leads(own, rival, parts.y_test, classes, costs)
-        of_trees = tested.scores_of(rival)
+        of_trees = tested.scores_of(rival, parts.y_test)
         figure = clearly_ahead(found, of_trees, tested.classifier)
         if figure is None:
             return None
-        of_own = tested.scores_of(own)
+        of_own = tested.scores_of(own, parts.y_test)
         return {"figure": figure, "own": of_own[figure], "trees": of_trees[figure]}
 
 
