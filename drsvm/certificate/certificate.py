@@ -354,7 +354,7 @@ class _Sums(NamedTuple):
     mass: float
     """Σ (α + β)."""
     flip_cost: float
-    """Σ κ β."""
+    """Σ κ β − Σ r α."""
     v: np.ndarray
     """Σ (α − β) y x."""
     v0: float
@@ -404,4 +404,7 @@ def _change_of_bound(problem: Problem, errors: np.ndarray) -> float:
         return float(errors @ problem.column_sizes) / problem.l2
     if problem.feature_cost is not None:
         errors = errors * problem.feature_cost
+    if problem.radius == 0.0:
+        # The shifts of single rows leave nothing for errors.
+        return math.inf
     return problem.norm.dual.value(errors) / problem.radius

@@ -57,7 +57,7 @@ class _Sums(NamedTuple):
     mass: float
     """Σ (α + β)."""
     flip_cost: float
-    """Σ κ β."""
+    """Σ κ β − Σ r α."""
     v: np.ndarray
     """v⁺: Σ (α − β) y x, with 0 where its sign is opposite to the prescribed one."""
     feature_cost: np.ndarray | None
@@ -76,7 +76,7 @@ def best_dual_scaling(
     problem : Problem
         The problem.
     mass, flip_cost : float, float
-        Σ (α + β) and Σ κβ.
+        Σ (α + β) and Σ κβ − Σ rα.
     v, v0 : array of shape (d,), float
         The sums of the multipliers. v_0 counts if the intercept has a finite cost; a
         free intercept requires balanced multipliers.
@@ -117,7 +117,12 @@ def uncharged_features(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     if costs is None:
         costs = np.ones(problem.n_features)
     with np.errstate(divide="ignore", invalid="ignore"):
-        most = np.minimum(costs / problem.radius, np.sqrt(np.divide(2.0, problem.l2)))
+        if problem.radius > 0.0 or not problem.has_row_radius:
+            most = costs / problem.radius
+        else:
+            # The norm costs something, and only the multipliers tell how much.
+            most = np.where(np.isinf(costs), math.inf, 0.0)
+        most = np.minimum(most, np.sqrt(np.divide(2.0, problem.l2)))
         contributions = problem.rows.sizes_of_weights(problem.column_sizes) * most
         free = np.isinf(most)
         return free, free | (contributions > OUT_OF_SCALE)

@@ -52,7 +52,7 @@ class DualSums(NamedTuple):
     mass: np.ndarray
     """Σ multiplier, of shape (2,)."""
     flip_cost: np.ndarray
-    """Σ κ β, of shape (2,)."""
+    """Σ κ β − Σ r α, of shape (2,)."""
 
 
 def dual_sums(
@@ -86,21 +86,29 @@ def dual_sums(
 
     # A vector of zeros that takes no memory
     nothing = np.broadcast_to(np.zeros((), like=flip_dual), flip_dual.shape)
-    # The multipliers of each side, and the β among them
+    # The multipliers of each side, and the α and β among them
     sides = (
-        (where_positive(hinge_dual, flip_dual), where_positive(nothing, flip_dual)),
-        (where_positive(flip_dual, hinge_dual), where_positive(flip_dual, nothing)),
+        (
+            where_positive(hinge_dual, flip_dual),
+            where_positive(hinge_dual, nothing),
+            where_positive(nothing, flip_dual),
+        ),
+        (
+            where_positive(flip_dual, hinge_dual),
+            where_positive(nothing, hinge_dual),
+            where_positive(flip_dual, nothing),
+        ),
     )
     sums = []
     masses = []
     costs = []
-    for side, flips in sides:
+    for side, hinges, flips in sides:
         if compensated:
             sums.append(compensated_transposed_dot(problem.X, side)[0])
         else:
             sums.append(problem.rows.weighted_sum(side))
         masses.append(total(side, lambda part, side=side: side[part].sum()))
-        costs.append(problem.cost_of_flips(flips))
+        costs.append(problem.cost_of_multipliers(hinges, flips))
     return DualSums(np.stack(sums, axis=1), np.array(masses), np.array(costs))
 
 
@@ -110,7 +118,7 @@ class Totals(NamedTuple):
     mass: float
     """Σ (α + β)."""
     flip_cost: float
-    """Σ κ β."""
+    """Σ κ β − Σ r α."""
     v: np.ndarray
     """Σ (α − β) y x."""
     v0: float
@@ -120,10 +128,10 @@ class Totals(NamedTuple):
 
 
 def must_balance(problem: Problem) -> bool:
-    """Return whether v_0 must be 0, as for a free intercept or a radius of 0."""
+    """Return whether v_0 must be 0, as for a free intercept or without a norm."""
     if not problem.fit_intercept:
         return False
-    return not problem.has_intercept_cost or problem.radius <= 0
+    return not (problem.has_intercept_cost and problem.charges_norm)
 
 
 class Multipliers(ABC):
@@ -232,7 +240,7 @@ class ArrayMultipliers(Multipliers):
         signed = elementwise(
             alpha, lambda part: (alpha[part] - beta[part]) * problem.signs[part]
         )
-        flip_cost = problem.cost_of_flips(beta)
+        flip_cost = problem.cost_of_multipliers(alpha, beta)
         if compensated and problem.rows.readable and math.isfinite(mass):
             v, rounding = self._compensated_sums(signed)
             return Totals(mass, flip_cost, v, math.fsum(signed), rounding)

@@ -32,8 +32,9 @@ class Share(NamedTuple):
     weights: np.ndarray
     # 1.0 where the label can be flipped, else 0.0: a number or an array
     flips: float | np.ndarray
-    # Cost of a flip, 0 where it is not possible: a number or an array
-    kappa: float | np.ndarray
+    # Cost of a flip where it is possible, else the radius of the row: a number or an
+    # array
+    slopes: float | np.ndarray
     state: np.ndarray  # (tiles, 6, TILE)
 
 
@@ -61,11 +62,11 @@ class Step(NamedTuple):
 
 @compiled(inner=True)
 def _of_tile(share, first, last):
-    flips, kappa = samples.flips_of(share.flips, share.kappa, first, last)
+    flips, slopes = samples.flips_of(share.flips, share.slopes, first, last)
     state = share.state[first // TILE]
     weights = share.weights[first:last]
     signs = share.signs[first:last]
-    return samples.Tile(state, weights, signs, flips, kappa)
+    return samples.Tile(state, weights, signs, flips, slopes)
 
 
 @compiled(fastmath=FAST, inner=True)
@@ -223,7 +224,7 @@ def dual_sums(share, buffers, correction, step, totals):
     """Take a step, if there is a correction for it, and add sums of the multipliers.
 
     The rows of `totals` are the sums over the two sides that an intercept balances.
-    Returns Σ multiplier and Σ κβ of the two sides, and Σ multiplier · slack (0 without
+    Returns Σ multiplier and Σ κβ − rα of the two sides, and Σ multiplier · slack (0 without
     a step).
     """
     n = share.weights.size

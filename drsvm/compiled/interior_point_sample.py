@@ -8,6 +8,9 @@ Sample i has its own slack s and three constraints with multipliers,
     g₁ = s − (1 − m) ≥ 0  (α),    g₂ = s − (1 + m − κλ) ≥ 0  (β),    g₃ = s ≥ 0  (γ),
     α + β + γ = π,
 
+where m stands for the margin or, if the row may shift by r on its own, for the margin
+minus rλ,
+
 and the Newton equations  α·dg₁ + g₁·dα = target·π − α g₁ − correction₁  and so on: the
 products of multiplier and slack aim at target·π, and the correction is what products of
 the changes would add to them, estimated from the predictor (Mehrotra 1992). With
@@ -22,8 +25,9 @@ the slack gives
 and a sample adds a multiple of its row to the equations for (w, λ). The array of the
 correction has a fourth row, for the corrected direction's dm without the sign of the
 label. `flips` is 1 or 0: if a label cannot be
-flipped, β stays 0 and g₂ stays 1. `flips` and κ (`kappa`) are numbers or arrays with
-one entry per row.
+flipped, β stays 0 and g₂ stays 1. λ enters the loss of a row through κ if its label can
+be flipped, otherwise through r: `slopes` has the one that applies. `flips` and `slopes`
+are numbers or arrays with one entry per row.
 
 Two rules keep samples whose margin crosses a kink, where the linearisation is useless,
 from limiting the step of all others. No correction is larger than MAX_CORRECTION times
@@ -60,27 +64,36 @@ BINS = 512  # number of bins for step lengths between 0 and 1
 
 
 class Tile(NamedTuple):
-    """A few rows: their state, weights and labels, and which can flip at what cost."""
+    """A few rows: their state, weights and labels, and how λ enters their losses."""
 
     state: np.ndarray
     weights: np.ndarray
     signs: np.ndarray
     flips: float | np.ndarray
-    kappa: float | np.ndarray
+    slopes: float | np.ndarray
 
 
-def flips_of(flips, kappa, first, last) -> Any:
-    """Return `flips` and κ of the rows first … last − 1; numbers stay as they are."""
+def flips_of(flips, slopes, first, last) -> Any:
+    """Return the flips and slopes of some rows; numbers stay as they are."""
     if hasattr(flips, "__len__"):
-        return (flips[first:last], kappa[first:last])
-    return (flips, kappa)
+        return (flips[first:last], slopes[first:last])
+    return (flips, slopes)
 
 
 @overload(flips_of, jit_options=INNER)
-def _flips_of(flips, kappa, first, last):
+def _flips_of(flips, slopes, first, last):
     if isinstance(flips, types.Array):
-        return lambda flips, kappa, first, last: (flips[first:last], kappa[first:last])
-    return lambda flips, kappa, first, last: (flips, kappa)
+        return lambda flips, slopes, first, last: (
+            flips[first:last],
+            slopes[first:last],
+        )
+    return lambda flips, slopes, first, last: (flips, slopes)
+
+
+@compiled(fastmath=FASTEST, inner=True)
+def _slopes(flip, slope):
+    """Return κ and r of a row, of which one is 0."""
+    return flip * slope, (1.0 - flip) * slope
 
 
 @compiled(fastmath=FASTEST, inner=True)
@@ -119,11 +132,13 @@ def center(tile, margins, lam, mu):
     and 3μ above the largest piece, the error after six steps is at most (2/3)⁶⁴ of
     that.
     """
-    state, weights, _, flips, kappa = tile
+    state, weights, _, flips, slopes = tile
     for i in range(weights.size):
         flip = at(flips, i)
-        hinge = 1.0 - margins[i]
-        flipped = 1.0 + margins[i] - at(kappa, i) * lam
+        cost, radius = _slopes(flip, at(slopes, i))
+        margin = margins[i] - radius * lam
+        hinge = 1.0 - margin
+        flipped = 1.0 + margin - cost * lam
         top = max(hinge, 0.0)
         flipped = flip * flipped + (1.0 - flip) * top
         top = max(top, flipped)
@@ -154,16 +169,17 @@ def curvature(tile, h, coefficients):
 
     Returns Σ of the λλ entry and Σ of the predictor's λ entry.
     """
-    state, weights, signs, _, kappa = tile
+    state, weights, signs, flips, slopes = tile
     square = linear = 0.0
     for i in range(weights.size):
-        cost = at(kappa, i)
+        cost, radius = _slopes(at(flips, i), at(slopes, i))
         _, _, _, d1, d2, d3, inverse = _ratios(state, i)
         h[i] = (4.0 * d1 * d2 + d3 * (d1 + d2)) * inverse
-        coefficients[0, i] = -signs[i] * cost * d2 * (2.0 * d1 + d3) * inverse
+        in_lam = cost * d2 * (2.0 * d1 + d3) * inverse + radius * h[i]
+        coefficients[0, i] = -signs[i] * in_lam
         coefficients[1, i] = signs[i] * (d2 - d1) * weights[i] * inverse
-        square += cost * cost * d2 * (d1 + d3) * inverse
-        linear -= cost * d2 * weights[i] * inverse
+        square += cost * cost * d2 * (d1 + d3) * inverse + radius * radius * h[i]
+        linear += (radius * (d1 - d2) - cost * d2) * weights[i] * inverse
     return square, linear
 
 
@@ -194,12 +210,12 @@ def predict(tile, dm, dlam, correction, coefficients, rates):
     each sample. Returns Σ multiplier·dg, Σ g·dmultiplier, Σ dmultiplier·dg, and the λ
     entries of the two rows.
     """
-    state, weights, signs, flips, kappa = tile
+    state, weights, signs, flips, slopes = tile
     slack = multiplier = both = corrected = targeted = 0.0
     for i in range(weights.size):
         pi = weights[i]
         flip = at(flips, i)
-        cost = at(kappa, i)
+        cost, radius = _slopes(flip, at(slopes, i))
         i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
         # 1. The direction: the target is 0, and there is no correction yet
         da, db, dc, e1, e2, e3 = _direction(
@@ -214,7 +230,7 @@ def predict(tile, dm, dlam, correction, coefficients, rates):
             0.0,
             0.0,
             pi,
-            signs[i] * dm[i],
+            signs[i] * dm[i] - radius * dlam,
             cost * dlam,
         )
         # 2. How far it can go: without target and correction dα/α = −1 − dg₁/g₁
@@ -236,21 +252,22 @@ def predict(tile, dm, dlam, correction, coefficients, rates):
         correction[2, i] = c3
         row, lam = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, inverse)
         coefficients[0, i] = signs[i] * row
-        corrected -= cost * lam
+        corrected -= cost * lam + radius * row
         row, lam = _right_hand_side(pi * i1, flip * pi * i2, pi * i3, d1, d2, inverse)
         coefficients[1, i] = signs[i] * row
-        targeted -= cost * lam
+        targeted -= cost * lam + radius * row
     return slack, multiplier, both, corrected, targeted
 
 
 @compiled(fastmath=FASTEST, inner=True)
 def _corrected(tile, step, correction, i):
     """Return 1/g and the changes of the state in the corrected direction."""
-    state, weights, signs, flips, kappa = tile
+    state, weights, signs, flips, slopes = tile
     pi = weights[i]
     flip = at(flips, i)
-    kdl = at(kappa, i) * step.lam_change
-    dm = signs[i] * correction[3, i]
+    cost, radius = _slopes(flip, at(slopes, i))
+    kdl = cost * step.lam_change
+    dm = signs[i] * correction[3, i] - radius * step.lam_change
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
     goal = step.target * pi
     p1 = (goal - correction[0, i]) * i1
@@ -361,9 +378,9 @@ def move(tile, step, correction):
 def sides(tile, coefficients):
     """Write α and β by the side that an intercept balances.
 
-    Return the sums of both sides, of multipliers and of κβ.
+    Return the sums of both sides, of multipliers and of κβ − rα.
     """
-    state, _, signs, _, kappa = tile
+    state, _, signs, flips, slopes = tile
     one = other = cost_one = cost_other = 0.0
     for i in range(signs.size):
         positive = signs[i] > 0.0
@@ -375,7 +392,9 @@ def sides(tile, coefficients):
         coefficients[1, i] = second
         one += first
         other += second
-        cost = at(kappa, i) * beta
-        cost_one += 0.0 if positive else cost
-        cost_other += cost if positive else 0.0
+        cost, radius = _slopes(at(flips, i), at(slopes, i))
+        of_flip = cost * beta
+        of_shift = radius * alpha
+        cost_one += -of_shift if positive else of_flip
+        cost_other += of_flip if positive else -of_shift
     return one, other, cost_one, cost_other

@@ -26,7 +26,6 @@ from drsvm.engines.matrices import FEW_FEATURES, WideRows, in_fastest_form, matr
 from drsvm.engines.newton_matrix import Curvature
 from drsvm.problem.memory_rows import RowView, in_memory, unsigned_parts
 from drsvm.problem.problem import Problem
-from drsvm.problem.risk import affordable_flips
 from drsvm.utils.annotations import Costs, Vector
 from drsvm.utils.parallel import available_cores, over, slices
 
@@ -83,7 +82,7 @@ def part_of(share: Share, rows: slice) -> Share:
         signs=share.signs[rows],
         weights=share.weights[rows],
         flips=_costs_of(share.flips, rows),
-        kappa=_costs_of(share.kappa, rows),
+        slopes=_costs_of(share.slopes, rows),
         state=share.state[tiles_of(rows)],
     )
 
@@ -225,7 +224,7 @@ class CpuEngine(Engine):
 
         # 2. The state of the samples
         weights = problem.sample_weight
-        kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
+        slopes, flips = problem.price_slopes
         # Compiled functions multiply by them instead of branching.
         flips = 1.0 * flips
         self.mass = float(weights.sum())
@@ -245,7 +244,7 @@ class CpuEngine(Engine):
             entries = unsigned_parts(self.rows.X)
         else:
             entries = (self.rows.X, None, None)
-        whole = Share(*entries, d, problem.signs, weights, flips, kappa, state)
+        whole = Share(*entries, d, problem.signs, weights, flips, slopes, state)
         self._workspaces = [
             self._workspace(number, whole, slice(*ends))
             for number, ends in enumerate(pairwise(self._cut(stored)))

@@ -17,7 +17,7 @@ from scipy.sparse.linalg import norm as sparse_norm
 from drsvm.compiled import products
 from drsvm.compiled.row_access import Rows as CompiledRows
 from drsvm.problem.rows import Rows
-from drsvm.problem.validation import check_flip_costs
+from drsvm.problem.validation import check_flip_costs, check_row_radius
 from drsvm.utils.annotations import Matrix
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 from drsvm.utils.lazy import cached_property
@@ -136,6 +136,9 @@ class HostRows(Rows):
 
     def with_flip_costs(self, flip_cost, n_given, kept):
         return {"flip_cost": check_flip_costs(flip_cost, n_given, kept)}
+
+    def checked_row_radius(self, row_radius, n_given, kept):
+        return check_row_radius(row_radius, n_given, kept)
 
 
 class MemoryRows(HostRows):

@@ -7,6 +7,9 @@ with the margins m_i = y_i (w·x_i + b), the radius ε, the flip costs κ, the r
 coefficient c, the sample weights π, the costs a of a shift of each feature, the cost
 a_0 of the intercept and the signs s. By default all a_j = 1, a_0 = ∞ (the intercept is
 outside the norm), no sign is prescribed, and κ is one number.
+
+If labels are trusted (κ = ∞), each row may also shift by up to r_i before the rows
+shift by ε on average. Its loss is then max(1 − m_i + r_i λ, 0).
 """
 
 import math
@@ -35,7 +38,8 @@ from drsvm.utils.arguments import check_single
 from drsvm.utils.lazy import cached_property
 from drsvm.utils.parallel import elementwise, over_parts, total
 
-# The parameters of a problem, without its data; the last three are costs and signs.
+# The parameters of a problem, without its data; after the first five come costs, signs
+# and shifts of single rows.
 _DEFAULTS = {
     "radius": 0.1,
     "flip_cost": 1.0,
@@ -45,6 +49,7 @@ _DEFAULTS = {
     "intercept_cost": math.inf,
     "feature_cost": None,
     "monotonic_cst": None,
+    "row_radius": 0.0,
 }
 PARAMETERS = tuple(_DEFAULTS)
 # Sums over the rows depend on these attributes, and on flip costs by row: if none of
@@ -94,6 +99,10 @@ class Problem:
     monotonic_cst : array of shape (d,) or int, optional
         1 where the weight must be at least 0, −1 where it must be at most 0, 0 (the
         default) where it is free.
+    row_radius : float or array of shape (n,)
+        By how much r ≥ 0 every row may shift on its own, one number or one per row, in
+        addition to the average shift of all rows by `radius`. It needs
+        ``flip_cost=inf``.
 
     Notes
     -----
@@ -130,6 +139,7 @@ class Problem:
     intercept_cost: float
     feature_cost: np.ndarray | None
     monotonic_cst: np.ndarray | None
+    row_radius: Any
     # Of the class Rows, and with its flags
     rows: Any
     # Labels as ±1, and weights. None if the rows are in shards, which keep them
@@ -158,6 +168,7 @@ class Problem:
         intercept_cost: float = math.inf,
         feature_cost: Values = None,
         monotonic_cst: Values = None,
+        row_radius: Any = 0.0,
     ):
         backend = backend_of(X)
         if backend is None:
@@ -176,6 +187,7 @@ class Problem:
             feature_cost=feature_cost,
             monotonic_cst=monotonic_cst,
         )
+        self._set_row_radius(row_radius)
 
     @classmethod
     def of_checked(cls, **attributes: Any) -> "Problem":
@@ -225,6 +237,16 @@ class Problem:
             checked[name] = _checked(name, value, self.n_features)
         self._set(**checked)
 
+    def _set_row_radius(self, row_radius) -> None:
+        """Check and set the radii of single rows, or raise if labels can be flipped."""
+        checked = self.rows.checked_row_radius(row_radius, self.n_given, self.kept)
+        if np.any(checked) and not np.isinf(self.flip_cost).all():
+            raise ValueError(
+                "row_radius needs flip_cost=inf: rows that shift one by one are "
+                "supported for trusted labels only."
+            )
+        self._set(row_radius=checked)
+
     def with_checked(self, **attributes: Any) -> "Problem":
         """Return the problem with other attributes, which are in their checked form."""
         other = object.__new__(Problem)
@@ -259,7 +281,13 @@ class Problem:
         if "flip_cost" in parameters:
             costs = parameters.pop("flip_cost")
             other._set(**self.rows.with_flip_costs(costs, self.n_given, self.kept))
+        given = "row_radius" in parameters
+        row_radius = parameters.pop("row_radius", 0.0)
         other._set_parameters(**parameters)
+        if given:
+            other._set_row_radius(row_radius)
+        elif self.has_row_radius and not np.isinf(other.flip_cost).all():
+            raise ValueError("row_radius needs flip_cost=inf: replace both.")
         return other
 
     def with_regularisation(self, radius: float, l2: float) -> "Problem":
@@ -290,10 +318,19 @@ class Problem:
             costs = costs[rows]
             if bool((costs == costs[0]).all()):
                 costs = float(costs[0])
-        return self.on_sample(self.rows.taken(rows), self.signs[rows], weights, costs)
+        radii = self.row_radius
+        if by_row(radii):
+            radii = radii[rows]
+        taken = self.rows.taken(rows)
+        return self.on_sample(taken, self.signs[rows], weights, costs, radii)
 
     def on_sample(
-        self, rows: Values, signs: Values, sample_weight: Values, flip_cost: Values
+        self,
+        rows: Values,
+        signs: Values,
+        sample_weight: Values,
+        flip_cost: Values,
+        row_radius: Any = 0.0,
     ) -> "Problem":
         """Return the problem on other samples, which have been checked.
 
@@ -303,8 +340,8 @@ class Problem:
             The rows.
         signs, sample_weight : arrays of shape (n,)
             Labels ±1, and weights that sum to 1.
-        flip_cost : float or array of shape (n,)
-            Costs of flips.
+        flip_cost, row_radius : float or array of shape (n,)
+            Costs of flips, and radii of single rows.
 
         Returns
         -------
@@ -316,6 +353,7 @@ class Problem:
             signs=signs,
             sample_weight=sample_weight,
             flip_cost=flip_cost,
+            row_radius=row_radius,
             kept=None,
             n_given=len(signs),
         )
@@ -409,6 +447,27 @@ class Problem:
         """Whether there is an intercept inside the norm."""
         return self.fit_intercept and math.isfinite(self.intercept_cost)
 
+    @property
+    def has_row_radius(self) -> bool:
+        """Whether single rows may shift."""
+        return by_row(self.row_radius) or self.row_radius > 0.0
+
+    @property
+    def charges_norm(self) -> bool:
+        """Whether the norm of the weights costs anything."""
+        return self.radius > 0.0 or self.has_row_radius
+
+    @property
+    def price_slopes(self) -> tuple[Any, Any]:
+        """By how much λ changes the losses, and which labels can be flipped.
+
+        Where a label can be flipped, that is the cost κ_i of the flip, elsewhere the
+        radius r_i of the row. Both are numbers, or arrays with an entry per row.
+        """
+        if not self.has_row_radius:
+            return affordable_flips(self.flip_cost, self.radius)
+        return self.row_radius, np.zeros_like(self.row_radius, dtype=bool)
+
     @cached_property
     def flips_possible(self) -> bool:
         """Whether the adversary can afford to flip any label."""
@@ -467,6 +526,21 @@ class Problem:
         if self.flips_possible and self.flip_cost > 0:
             return self.flip_cost * float(flip_dual.sum())
         return 0.0
+
+    def cost_of_multipliers(self, hinge_dual: Values, flip_dual: Values) -> float:
+        """Return Σ_i κ_i β_i − Σ_i r_i α_i, by which the budget of the dual shrinks."""
+        cost = self.cost_of_flips(flip_dual)
+        if by_row(self.row_radius):
+            cost -= float(self.row_radius @ hinge_dual)
+        elif self.row_radius > 0.0:
+            cost -= self.row_radius * float(hinge_dual.sum())
+        return cost
+
+    def _after_shifts(self, margins: Vector, radius_price: float) -> Vector:
+        """Return m_i − r_i λ: the margins after every row has shifted on its own."""
+        if not self.has_row_radius:
+            return margins
+        return margins - self.row_radius * radius_price
 
     def with_signs(self, w: Vector) -> np.ndarray:
         """Return w with 0 where a weight has the opposite of its prescribed sign.
@@ -636,6 +710,7 @@ class Problem:
 
     def objective_at(self, w: Vector, margins: Vector, radius_price: float) -> float:
         """Return the objective from margins that are already known."""
+        margins = self._after_shifts(margins, radius_price)
         loss = expected_loss(margins, self.sample_weight, radius_price, self.flip_cost)
         return self.radius * radius_price + loss + self.ridge(w)
 
@@ -720,6 +795,9 @@ class Problem:
             costs = getattr(self, name)
             if by_row(costs):
                 shown[name] = f"{float(costs.min()):g}…{float(costs.max()):g}"
+        if self.has_row_radius:
+            radii = np.atleast_1d(self.row_radius)
+            shown["row_radius"] = f"{float(radii.min()):g}…{float(radii.max()):g}"
         if self.monotonic_cst is not None:
             shown["monotonic_cst"] = f"{np.count_nonzero(self.monotonic_cst)} signs"
         parameters = ", ".join(f"{name}={value}" for name, value in shown.items())

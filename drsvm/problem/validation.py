@@ -76,6 +76,25 @@ def check_flip_costs(value, n: int, kept: np.ndarray | None = None) -> Costs:
     return costs
 
 
+def check_row_radius(value, n: int, kept: np.ndarray | None = None) -> Costs:
+    """Return by how much every row may shift on its own.
+
+    It is a float, or an array over the kept rows if they differ.
+    """
+    with about("row_radius"):
+        is_number = np.ndim(value) == 0
+    if is_number:
+        return check_number(value, "row_radius")
+    radii = _one_per("row", value, n, "row_radius")
+    is_radius = (radii >= 0) & np.isfinite(radii)
+    _refuse(radii, ~is_radius, "row_radius", "row", "radii must be finite and ≥ 0")
+    if kept is not None:
+        radii = radii[kept]
+    if (radii == radii[0]).all():
+        return float(radii[0])
+    return radii
+
+
 def check_intercept_cost(value) -> float:
     """Return the cost of the intercept as a float; inf means that it is free."""
     cost = check_number(value, "intercept_cost", infinite=True)

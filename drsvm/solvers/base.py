@@ -230,6 +230,8 @@ class Capability(Flag):
     FEATURE_COSTS = auto()
     # Prescribed signs of weights
     SIGNS = auto()
+    # Rows that may each shift on their own
+    ROW_RADIUS = auto()
 
 
 EVERY_CAPABILITY = ~Capability(0)
@@ -256,6 +258,8 @@ def needed_capabilities(problem: Problem) -> dict[Capability, str]:
         found[Capability.INTERCEPT_COST] = words
     if problem.monotonic_cst is not None:
         found[Capability.SIGNS] = "monotonic_cst"
+    if problem.has_row_radius:
+        found[Capability.ROW_RADIUS] = "row_radius"
     return found
 
 
@@ -309,6 +313,11 @@ class Solver(ABC):
             for capability, words in needed_capabilities(problem).items()
             if capability not in self.capabilities
         ]
+        if not refused and problem.has_row_radius and problem.radius == 0.0:
+            return (
+                "row_radius needs a radius above 0, by which rounding errors of the "
+                "proof are absorbed: use radius=1e-6."
+            )
         if not refused:
             return None
         return (

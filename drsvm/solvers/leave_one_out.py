@@ -52,7 +52,9 @@ def can_leave_out(problem: Problem) -> bool:
     """
     if not isinstance(problem.rows, MemoryRows) or problem.n_features > MAX_FEATURES:
         return False
-    if problem.flips_possible or problem.monotonic_cst is not None:
+    if problem.flips_possible or problem.has_row_radius:
+        return False
+    if problem.monotonic_cst is not None:
         return False
     return problem.radius > 0.0 or problem.l2 > 0.0
 

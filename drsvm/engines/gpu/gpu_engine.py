@@ -29,7 +29,6 @@ from drsvm.engines.newton_matrix import (
 )
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
-from drsvm.problem.risk import affordable_flips
 from drsvm.utils.annotations import Matrix, Vector
 
 # Gram matrices are formed in low precision until the complementarity products aim at
@@ -51,11 +50,11 @@ class GpuEngine(Engine):
         self.rows = problem.rows
         self.signs = problem.signs
         self.weights = problem.sample_weight
-        kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
+        slopes, flips = problem.price_slopes
         flips_there = on_device(np.atleast_1d(flips))
-        costs_there = on_device(np.atleast_1d(kappa))
+        slopes_there = on_device(np.atleast_1d(slopes))
         # One number for all samples is an array with a step of 0 from one to the next.
-        step = np.int32(np.ndim(kappa))
+        step = np.int32(np.ndim(slopes))
         self.n, self.n_features = self.rows.shape
         self.n_linear = self.n_features + problem.fit_intercept
         self.mass = float(self.weights.sum())
@@ -68,7 +67,7 @@ class GpuEngine(Engine):
             self.weights,
             self.signs,
             flips_there,
-            costs_there,
+            slopes_there,
             step,
         )
         self._mu = 1.0  # mean complementarity product, in units of the weights

@@ -88,6 +88,10 @@ class CupyRows(Rows):
     def with_flip_costs(self, flip_cost, n_given, kept):
         return {"flip_cost": checked_costs(flip_cost, n_given, kept)}
 
+    def checked_row_radius(self, row_radius, n_given, kept):
+        radii = check_row_radius(to_numpy(row_radius), n_given, to_numpy(kept))
+        return on_device(radii) if np.ndim(radii) else radii
+
     @abstractmethod
     def host_rows(self) -> HostRows:
         """Return the rows in this process's memory."""

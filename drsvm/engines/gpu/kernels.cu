@@ -82,8 +82,8 @@ struct Rates {
 };
 
 // What all these kernels take first, and the same as objects for the translated functions.
-#define SAMPLES double *state, long long n, double *weights, double *signs, double *flips, double *kappa, int step
-#define TILE samples::Tile{{state, n}, {weights}, {signs}, {flips, step}, {kappa, step}, n}
+#define SAMPLES double *state, long long n, double *weights, double *signs, double *flips, double *slopes, int step
+#define TILE samples::Tile{{state, n}, {weights}, {signs}, {flips, step}, {slopes, step}, n}
 #define STEP double target, double lam_change, double primal, double dual, double left
 #define ALONG samples::Step{target, lam_change, primal, dual, left}
 

@@ -27,7 +27,7 @@ struct Shared {  // an array with a step of 1, or a number that all samples have
 struct Tile {
     Rows state;
     Entries weights, signs;
-    Shared flips, kappa;
+    Shared flips, slopes;
     long long n;
 };
 

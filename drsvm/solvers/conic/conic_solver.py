@@ -189,10 +189,11 @@ def build_model(problem: Problem) -> Model:
         signed = sparse.hstack([signed, sparse.csr_array(signs)])
     signed = sparse.csr_array(signed)
 
-    # 1. The losses: −m − t ≤ −1, m − κλ − t ≤ −1 and −t ≤ 0
+    # 1. The losses: −m + rλ − t ≤ −1, m − κλ − t ≤ −1 and −t ≤ 0
     losses = -sparse.eye_array(n, format="csr")
     flips = np.flatnonzero(problem.can_flip)
-    blocks: list[list[Any]] = [[-signed, sparse.csr_array((n, 1)), losses]]
+    radii = np.broadcast_to(problem.row_radius, n)[:, None] / unit
+    blocks: list[list[Any]] = [[-signed, sparse.csr_array(radii), losses]]
     if len(flips):
         costs = problem.flip_costs[flips, None] / unit
         blocks.append([signed[flips], -costs, losses[flips]])
@@ -206,7 +207,7 @@ def build_model(problem: Problem) -> Model:
 
     # 3. The norm, unless neither it nor λ plays a role
     n_cone = 0
-    if problem.radius > 0 or problem.flips_possible:
+    if problem.charges_norm or problem.flips_possible:
         norm_blocks, n_cone = _norm_rows(problem, unit)
         blocks += norm_blocks
     # Only the blocks of q = 1 have columns for u.

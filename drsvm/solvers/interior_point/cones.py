@@ -102,7 +102,7 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
     Parameters
     ----------
     problem : Problem
-        The problem. If its radius is 0, the norm costs nothing: only signs are left, if
+        The problem. If its radii are 0, the norm costs nothing: only signs are left, if
         there are any.
     point : array
         (w, b), or w without an intercept.
@@ -119,7 +119,7 @@ def cone_at(problem: Problem, point: np.ndarray, lam: float, mu: float) -> Cone:
     """
     # 1. The constraints of the norm
     kind = problem.norm.cone
-    has_norm = problem.radius > 0
+    has_norm = problem.charges_norm
     entries = np.zeros(0, dtype=np.intp)
     factors = np.zeros(0)
     slacks = np.zeros(0)

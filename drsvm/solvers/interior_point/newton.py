@@ -21,7 +21,6 @@ from drsvm.engines.newton_matrix import (
 )
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.problem import Problem
-from drsvm.problem.risk import affordable_flips
 from drsvm.utils.parallel import blas_threads_for, over, row_blocks
 
 
@@ -186,13 +185,14 @@ def _roots_of_samples(problem: Problem, state, size: int) -> np.ndarray:
     X = problem.X.toarray() if problem.is_sparse else problem.X
     ones = np.ones((len(X), size - X.shape[1]))
     rows = problem.signs[:, None] * np.hstack((X, ones))
-    kappa, _ = affordable_flips(problem.flip_cost, problem.radius)
-    kappa = np.broadcast_to(kappa, len(X))
+    slopes, flips = problem.price_slopes
+    kappa = np.broadcast_to(slopes * flips, len(X))
+    radii = np.broadcast_to(slopes * np.logical_not(flips), len(X))
     one, two, three = state[:3] / state[3:]
     pairs = np.concatenate((one * two, one * three, two * three))
     pairs /= np.tile(one + two + three, 3)
     in_point = np.vstack((2.0 * rows, rows, rows))
-    in_lam = np.concatenate((-kappa, np.zeros(len(X)), -kappa))
+    in_lam = np.concatenate((-kappa - radii, -radii, -kappa))
     return np.sqrt(pairs)[:, None] * np.column_stack((in_point, in_lam))
 
 
@@ -235,11 +235,12 @@ def restored(
         α and β.
     """
     d = problem.n_features
-    kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
-    # 1. The changes of m_i, κ_i λ and s_i, which the other two determine
+    slopes, flips = problem.price_slopes
+    # 1. The changes of m_i − r_i λ, κ_i λ and s_i, which the other two determine
     one, two, three = state[:3] / state[3:]
     dm = problem.margins(direction[:d], float(direction[d:].sum()))
-    kdl = kappa * lam
+    dm = dm - slopes * np.logical_not(flips) * lam
+    kdl = slopes * flips * lam
     ds = -((one - two) * dm + two * kdl) / (one + two + three)
     # 2. Those of the slacks s − 1 + m, s − 1 − m + κλ and s, of which none may change
     # by more than half

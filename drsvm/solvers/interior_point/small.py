@@ -26,7 +26,6 @@ from drsvm.problem.memory_rows import (
     unsigned_parts,
 )
 from drsvm.problem.problem import Problem
-from drsvm.problem.risk import affordable_flips
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.interior_point.starts import Start, weights_and_intercept
 from drsvm.solvers.interior_point.state import (
@@ -81,9 +80,9 @@ class CompiledRows:
         n_tiles = math.ceil(n / TILE)
 
         # 1. The rows. One number for all of them is repeated.
-        flip_costs = np.empty(n)
+        slopes = np.empty(n)
         flips = np.empty(n)
-        flip_costs[:], flips[:] = affordable_flips(problem.flip_cost, problem.radius)
+        slopes[:], flips[:] = problem.price_slopes
         weights = read_only(problem.sample_weight, np.float64)
         self.mass = float(weights.sum())
         # Σ of complementarity targets, divided by μ
@@ -94,7 +93,7 @@ class CompiledRows:
             read_only(problem.signs, np.float64),
             weights,
             flips,
-            flip_costs,
+            slopes,
             np.empty((n_tiles, 6, TILE)),
         )
 

@@ -375,7 +375,7 @@ class InteriorPointState(State):
         # gives Σ π s = Σ multiplier · slack + Σ (α + β) − v·w − v₀ b − λ Σ κβ
         objective = self.products + mass - (float(v @ w) + v0 * b)
         objective += 0.5 * problem.l2 * float(w @ w)
-        if problem.radius > 0:
+        if problem.charges_norm:
             objective += self.lam * (problem.radius - flip_cost)
         elif problem.l2 == 0:
             return objective - mass
@@ -463,7 +463,7 @@ class InteriorPointState(State):
         residual[d:] -= masses[0] - masses[1]
         residual += norm
         residual_lam = 0.0
-        if self.problem.radius > 0:
+        if self.problem.charges_norm:
             residual_lam = self.problem.radius - float(flip_costs.sum()) + norm_lam
         return solve_system(system, -residual, -residual_lam)
 

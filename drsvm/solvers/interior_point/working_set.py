@@ -103,7 +103,8 @@ class Pieces(NamedTuple):
         """
         if not 0.0 < self.share <= most:
             return False
-        return problem.cost_of_flips(self.flip_dual) < problem.radius
+        cost = problem.cost_of_multipliers(self.hinge_dual, self.flip_dual)
+        return cost < problem.radius
 
     def left(self, now: "Pieces") -> np.ndarray:
         """Return the rows that are on another piece now."""
@@ -125,6 +126,7 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     costs = problem.flip_cost
     if by_row(costs):
         costs = np.where(problem.can_flip, costs, np.inf)
+    radii = problem.row_radius
     alpha = np.zeros(problem.n_rows, like=margins)
     beta = np.zeros(problem.n_rows, like=margins)
 
@@ -135,9 +137,13 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
         # The pieces meet at m = 1, κλ/2 and κλ − 1, of which some exist for a given κλ.
         low = np.multiply(cost, low_lam)
         high = np.multiply(cost, high_lam)
-        hinge = m <= np.minimum(1.0, 0.5 * low) - error
+        # A row that shifts on its own has the margin m − r λ.
+        radius = radii[part] if by_row(radii) else radii
+        least = m - radius * high_lam
+        most = m - radius * low_lam
+        hinge = most <= np.minimum(1.0, 0.5 * low) - error
         flip = m >= np.maximum(high - 1.0, 0.5 * high) + error
-        neither = (m >= 1.0 + error) & (m <= low - 1.0 - error)
+        neither = (least >= 1.0 + error) & (m <= low - 1.0 - error)
         np.copyto(alpha[part], problem.sample_weight[part], where=hinge)
         np.copyto(beta[part], problem.sample_weight[part], where=flip)
         return part.start + np.flatnonzero(~(hinge | flip | neither))
