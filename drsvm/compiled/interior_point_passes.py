@@ -224,8 +224,8 @@ def dual_sums(share, buffers, correction, step, totals):
     """Take a step, if there is a correction for it, and add sums of the multipliers.
 
     The rows of `totals` are the sums over the two sides that an intercept balances.
-    Returns Σ multiplier and Σ κβ − rα of the two sides, and Σ multiplier · slack (0 without
-    a step).
+    Returns Σ multiplier and Σ κβ − rα of the two sides, and Σ multiplier · slack (0
+    without a step).
     """
     n = share.weights.size
     one = other = cost_one = cost_other = moved = 0.0

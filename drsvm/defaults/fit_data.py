@@ -74,6 +74,11 @@ class FitData:
     represents: float = 1.0
     """How many rows each of them stands for, if they are a sample."""
 
+    row_radius: Any = 0.0
+    """How far each row may shift on its own: a number, or an array with an entry per
+    row.
+    """
+
     @cached_property
     def class_factors(self) -> np.ndarray:
         """By what the weights of the rows of each class are multiplied."""

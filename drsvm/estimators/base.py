@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -237,6 +238,7 @@ class FitMixin(CommonMixin, ABC):
         y: Labels,
         sample_weight: Values = None,
         flip_cost: Values = None,
+        row_radius: Values = None,
     ) -> Self:
         """Fit the classifier.
 
@@ -251,6 +253,9 @@ class FitMixin(CommonMixin, ABC):
         flip_cost : array of shape (n_samples,), optional
             Cost of flipping the label of each sample, ``inf`` for verified ones. It
             replaces the parameter `flip_cost`.
+        row_radius : array of shape (n_samples,), optional
+            How far each sample may shift on its own. It replaces the parameter
+            `row_radius`, which `WassersteinSVC` has.
 
         Returns
         -------
@@ -269,6 +274,7 @@ class FitMixin(CommonMixin, ABC):
             if flip_cost is None:
                 flip_cost = self.flip_cost
             data = self._check_data(X, y, sample_weight, flip_cost)
+            data = replace(data, row_radius=self._given_row_radius(row_radius))
             self.classes_ = data.classes
             goal = goal_of(self.threshold, data.classes, self.fit_intercept)
             # 2. Pose the problems of the classes, choose radius and ridge, and solve.
@@ -301,6 +307,15 @@ class FitMixin(CommonMixin, ABC):
                 time,
             )
         return self
+
+    def _given_row_radius(self, row_radius: Values) -> Any:
+        """Return how far each row may shift on its own, which few classes support."""
+        if row_radius is None:
+            return 0.0
+        raise ValueError(
+            f"row_radius is supported by WassersteinSVC, not by {type(self).__name__}: "
+            "leave it out."
+        )
 
     def _finished_statuses(self) -> Statuses:
         """Return the statuses of runs that need no warning."""

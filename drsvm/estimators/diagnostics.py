@@ -165,6 +165,9 @@ def _advice(problem: Problem, time: TimeLimit) -> str:
             "flip_cost=0 lets the adversary flip every label for free. Use a larger "
             "one, or the default, inf."
         )
+    if problem.has_row_radius:
+        text = "no other one withstands such shifts of every row. Use a smaller {}."
+        return Message(text, Parameter("row_radius"))
     rare = Message(
         "{} if one class is rare, or {}, which tries it and several radii.",
         BALANCED,

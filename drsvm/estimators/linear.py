@@ -112,6 +112,10 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         Seed for randomised solvers.
     verbose : int, default=0
         1: print a line for every class; 2: also one for every certificate.
+    row_radius : float, default=0
+        How far every row may shift on its own, beyond the average shift of all rows:
+        with the classifier, its loss for any such shift is proven. `fit` takes one per
+        row. It needs ``flip_cost=inf`` and a radius above 0.
     n_jobs : int, optional
         Number of classes fitted in parallel.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
@@ -186,6 +190,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         verbose: int = 0,
         n_jobs: int | None = None,
         engine: Literal["auto", "cpu", "gpu", "dask"] = "auto",
+        row_radius: float = 0.0,
     ):
         self.radius = radius
         self.flip_cost = flip_cost
@@ -208,6 +213,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.engine = engine
+        self.row_radius = row_radius
 
     # --- the steps of a fit that differ from those of the classifier with a kernel
 
@@ -230,6 +236,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
             problems = regularised(
                 problems, self.radius, self.l2, self.solver, data, time
             )
+            problems = self._with_row_radius(problems, data.row_radius)
         limits = {
             "tol": self.tol,
             "max_iter": self.max_iter,
@@ -245,6 +252,22 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
             time,
         )
         return Solved(problems, results)
+
+    def _with_row_radius(self, problems: BinaryProblems, row_radius) -> BinaryProblems:
+        """Return the problems whose rows may each shift.
+
+        The rules for radius and ridge are about rows that shift on average.
+        """
+        if not np.any(row_radius):
+            return problems
+        given = []
+        for problem in problems.given:
+            given.append(problem.replace(row_radius=row_radius))
+        moved = BinaryProblems.at_centre(given, in_span=is_auto(self.solver))
+        return replace(moved, rough_solutions=problems.rough_solutions)
+
+    def _given_row_radius(self, row_radius):
+        return self.row_radius if row_radius is None else row_radius
 
     def _store_classifier(self, data: FitData, solved: Solved) -> None:
         self.coef_ = data.like(solved.weights)

@@ -26,7 +26,7 @@ from drsvm.problem.backends import to_numpy
 from drsvm.problem.kernel_rows import FunctionRows, KernelRows
 from drsvm.problem.memory_rows import HostRows, MemoryRows, dense
 from drsvm.problem.rows import Rows
-from drsvm.problem.validation import check_flip_cost
+from drsvm.problem.validation import check_flip_cost, check_row_radius
 from drsvm.utils.annotations import Costs, Matrix, Vector
 from drsvm.utils.compensated_sums import ULP
 from drsvm.utils.lazy import cached_property

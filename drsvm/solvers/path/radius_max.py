@@ -76,9 +76,12 @@ def radius_max(
 ) -> float:
     """Return the smallest radius at which w = 0 is optimal, the scale of a radius.
 
-    It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ
-    π_i y_i x_i‖_p; the same holds if labels are too expensive to flip, at a cost of
-    twice the largest margin of the best direction or more. In general the optimum f is
+    It does not depend on `l2`, and shifts of single rows (`row_radius`) are left out:
+    with them, w = 0 is optimal at smaller radii, too. Without an intercept and with
+    trusted labels it is ‖Σ π_i y_i x_i‖_p; the same holds if labels are too expensive
+    to flip, at a cost of twice the largest margin of the best direction or more.
+
+    In general the optimum f is
     a concave function of the radius ε with slope λ, and the best constant classifier
     has the objective V(ε) = min(1, 2·(share of the smaller class) + 2ε/flip_cost), the
     second only with an intercept. Newton's method for f = V converges to the answer
@@ -121,6 +124,7 @@ def radius_max(
     1.0
     """
     check_problem(problem, "radius_max")
+    problem = problem.replace(row_radius=0.0)
     time = TimeLimit.of(max_time)
     # Half of every label is flipped: w = 0 is optimal at every radius.
     if np.all(problem.flip_cost == 0):
