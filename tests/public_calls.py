@@ -116,6 +116,8 @@ def _function_and_arguments(name, kind, folder):
         }
     if name in ("worst_case_risk", "worst_case_distribution"):
         return kind, {**of_model, **weighted}
+    if name == "certified_accuracy":
+        return kind, {**of_model, "radius": 0.1, **weighted}
     if name == "explain":
         return kind, {"model": fitted(), "X": X}
     if name == "measure_shift":

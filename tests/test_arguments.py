@@ -84,6 +84,7 @@ MODELS = (
     drsvm.WassersteinKernelSVC(radius=0.1),
 )
 AUDITS = (
+    "certified_accuracy",
     "worst_case_risk",
     "worst_case_distribution",
     "explain",

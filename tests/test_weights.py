@@ -48,6 +48,11 @@ def labels_of(y):
     return 2 * np.asarray(y) - 1
 
 
+def certified_share(X, y, weights):
+    labels = labels_of(y)
+    return drsvm.certified_accuracy(MODEL, X, labels, 0.3, sample_weight=weights)
+
+
 def risks(**options):
     """Return a function: the risks of a linear classifier."""
 
@@ -118,6 +123,7 @@ WEIGHTED = {
     "worst_case_risk": risks(flip_cost=0.5),
     "error rates": risks(flip_cost=0.5, loss="zero-one"),
     "error rates of single rows": risks(loss="zero-one", limit="row"),
+    "certified_accuracy": certified_share,
     "costs": risks(loss="zero-one", costs={-1: 2.0, 1: 3.0}),
     "confidence": risks(loss="zero-one", confidence=0.9),
     "worst_case_distribution": worst_distribution,

@@ -163,6 +163,69 @@ def worst_case_risk(
     return _risks_by_radius(adversary, measure, ball["radius"], sample_weight)
 
 
+def certified_accuracy(
+    model: Classifier,
+    X: Matrix,
+    y: Labels,
+    radius: float,
+    *,
+    norm: NormName | None = None,
+    feature_cost: Values = None,
+    sample_weight: Values = None,
+) -> float:
+    """Return the share of rows that no shift within a radius turns into an error.
+
+    A row counts if it is classified correctly and its distance from the decision
+    boundary is larger than the radius. For a kernel it is a lower bound.
+
+    Parameters
+    ----------
+    model, X, y, feature_cost, sample_weight
+        As in `worst_case_risk`.
+    radius : float
+        By how much every row may shift.
+    norm : {1, 2, inf}, optional
+        Norm of the shifts; by default that of the training, or 2.
+
+    Returns
+    -------
+    float
+        The certified accuracy: 1 minus the worst-case error rate with
+        ``limit="row"``.
+
+    Examples
+    --------
+    As a score, with every row shifted by up to 0.3 standard deviations:
+
+    >>> from functools import partial
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from drsvm import WassersteinSVC, certified_accuracy
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), WassersteinSVC())
+    >>> grid = {"wassersteinsvc__row_radius": [0.0, 0.1, 0.3]}
+    >>> score = partial(certified_accuracy, radius=0.3)
+    >>> search = GridSearchCV(model, grid, scoring=score).fit(X, y)
+    >>> round(float(search.best_score_), 2)
+    0.95
+    """
+    errors = worst_case_risk(
+        model,
+        X,
+        y,
+        radius=radius,
+        flip_cost=math.inf,
+        norm=norm,
+        feature_cost=feature_cost,
+        sample_weight=sample_weight,
+        loss="zero-one",
+        limit="row",
+    )
+    return float(1.0 - errors)
+
+
 def attacked_risk(
     model: Classifier,
     X: Matrix,

@@ -89,20 +89,21 @@ def random_samples(rng, n, extreme, flips):
     scale = 10.0 ** rng.uniform(-12, 6, n) if extreme else np.ones(n)
     weights = rng.random(n) * scale / n
     signs = rng.choice([-1.0, 1.0], n)
-    flips, kappa = {
+    # Slopes are costs of flips or, where there is no flip, radii of rows.
+    flips, slopes = {
         "none": (np.zeros(1), np.zeros(1)),
         "same": (np.ones(1), np.array([1.5])),
         "own": (rng.integers(0, 2, n).astype(float), 3.0 * rng.random(n)),
     }[flips]
     margins = rng.normal(size=n) * (10.0 ** rng.uniform(-3, 6, n) if extreme else 1.0)
-    return weights, signs, flips, flips * kappa, margins
+    return weights, signs, flips, slopes, margins
 
 
 @for_each(extreme=[False, True], flips=["none", "same", "own"])
 def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
     rng = np.random.default_rng(5)
     n = 50
-    weights, signs, flips, kappa, margins = random_samples(rng, n, extreme, flips)
+    weights, signs, flips, slopes, margins = random_samples(rng, n, extreme, flips)
     dm = 1e-2 * margins * rng.random(n)
     mu = 1e-3
     step = Step(np.zeros(0), 0.02, 0.1 * mu, 0.7, 0.8, 1e-3)
@@ -113,7 +114,7 @@ def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
         coefficients = np.zeros((2, n))
         rates = np.zeros((2, n))
         h = np.zeros(n)
-        tile = Tile(state, weights, signs, flips, kappa)
+        tile = Tile(state, weights, signs, flips, slopes)
         found = [
             run("center", tile, step, [margins], [1.3, mu], 0),
             run("curvature", tile, step, [h, coefficients], [], 2),
@@ -150,12 +151,12 @@ def run_in_cpp(library, name, tile, step, arrays, numbers, n_sums):
 
 
 def run_in_python(module, name, tile, step, arrays, numbers, n_sums):
-    flips, kappa = (
-        one if len(one) > 1 else float(one[0]) for one in (tile.flips, tile.kappa)
+    flips, slopes = (
+        one if len(one) > 1 else float(one[0]) for one in (tile.flips, tile.slopes)
     )
     along = [step] if name in ("longest_steps", "move") else []
     arguments = (
-        tile._replace(flips=flips, kappa=kappa),
+        tile._replace(flips=flips, slopes=slopes),
         *along,
         arrays[0],
         *numbers,

@@ -19,6 +19,7 @@ from drsvm.compiled import interior_point_sample as interior_point
 
 # The functions to translate: as C++ wants it, each after those that it calls.
 FUNCTIONS = (
+    "_slopes",
     "_ratios",
     "_direction",
     "center",
