@@ -110,6 +110,7 @@ def sharded_problem(
         "fit_intercept": False,
         "intercept_cost": math.inf,
     }
+    problem._set(row_radius=0.0)
     problem._set_parameters(
         **defaults | {"feature_cost": None, "monotonic_cst": None} | ball
     )
@@ -121,6 +122,7 @@ def sharded(problem, cuts, coordinator=ShardsHere):
     ball = {name: getattr(problem, name) for name in PARAMETERS} | {
         "coordinator": coordinator
     }
+    del ball["row_radius"]
     costs = ball.pop("flip_cost")
     ball |= {"flip_costs": costs} if getattr(costs, "ndim", 0) else {"flip_cost": costs}
     return sharded_problem(

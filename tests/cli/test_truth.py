@@ -607,9 +607,15 @@ def always_true(world, *found):
     """The sentence defines a word, or says how the page was made."""
 
 
+def in_an_order(world, columns):
+    assert any(f"in an order: {columns} differ" in note for note in world.truth.notes)
+
+
 PERCENT = rf"{NUMBER}\s%"
 UNITS = r"(?:features in standard deviations|6 features in standard deviations and the other one, .*, in original units)"
 SECTIONS = {
+    r"the rows are in an order: (.*) differ between \d blocks of them by more than chance explains\.": in_an_order,
+    r"If that is time, test on the last rows: --test-last 0\.25\.": always_true,
     r"What Wasserstein(?:Kernel)?SVC predicts on the [\d,]+ held-out rows\.": always_true,
     r"Settings that find more rows of class (yes|no), on the same rows:": offered,
     r"On the training rows the objective \((.*)\) of this classifier(, with the intercept that belongs to "

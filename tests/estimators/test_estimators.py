@@ -689,7 +689,9 @@ def test_errors_about_classes_name_what_was_given(kind):
         kind().fit(X, np.array([1, "a"], dtype=object)[y])
 
 
-@pytest.mark.filterwarnings(*CONSTANT, "ignore:Far-off rows", "error::RuntimeWarning")
+@pytest.mark.filterwarnings(
+    *CONSTANT, "ignore:Far-off rows", "ignore:Different scales", "error::RuntimeWarning"
+)
 @pytest.mark.parametrize(
     "kind", [WassersteinSVC, WassersteinKernelSVC, WassersteinSVCCV]
 )

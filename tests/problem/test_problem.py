@@ -136,7 +136,7 @@ def test_replace_changes_parameters_only():
     )
     with pytest.raises(
         TypeError,
-        match=r"replace takes radius, flip_cost, .*monotonic_cst, not sample_weight",
+        match=r"replace takes radius, flip_cost, .*row_radius, not sample_weight",
     ):
         problem.replace(sample_weight=None)
 
