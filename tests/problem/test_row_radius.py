@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from thorough import examples
 
 from drsvm import Problem, WassersteinKernelSVC, WassersteinSVC, certify, solve
+from drsvm.engines.gpu.gpu_rows import CupyRows
 from drsvm.solvers import InteriorPoint
 
 
@@ -187,3 +188,11 @@ def test_a_constant_classifier_is_due_to_the_radius_of_the_rows():
     X, y, _ = rows_of_two_classes()
     with pytest.warns(UserWarning, match="Use a smaller row_radius"):
         WassersteinSVC(row_radius=20.0).fit(X, y)
+
+
+def test_numbers_are_checked_alike_for_rows_on_a_gpu():
+    assert CupyRows.checked_row_radius(None, 0.2, 60, None) == 0.2
+    same = np.full(60, 0.3)
+    assert CupyRows.checked_row_radius(None, same, 60, np.arange(30)) == 0.3
+    with pytest.raises(ValueError, match="row_radius must be finite"):
+        CupyRows.checked_row_radius(None, -1.0, 60, None)

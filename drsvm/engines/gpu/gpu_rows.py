@@ -89,8 +89,14 @@ class CupyRows(Rows):
         return {"flip_cost": checked_costs(flip_cost, n_given, kept)}
 
     def checked_row_radius(self, row_radius, n_given, kept):
-        radii = check_row_radius(to_numpy(row_radius), n_given, to_numpy(kept))
-        return on_device(radii) if np.ndim(radii) else radii
+        if np.ndim(row_radius) == 0:
+            return check_row_radius(row_radius, n_given)
+        if kept is not None:
+            kept = to_numpy(kept)
+        radii = check_row_radius(to_numpy(row_radius), n_given, kept)
+        if np.ndim(radii) == 0:
+            return radii
+        return on_device(radii)
 
     @abstractmethod
     def host_rows(self) -> HostRows:
