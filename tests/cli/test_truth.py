@@ -74,6 +74,9 @@ ALIKE = (
     "overlap",
     "2 % positives",
     "2 % positives, costs",
+    "useless label",
+    "wide",
+    "dated",
 )
 TABLES = [
     pytest.param(name, marks=pytest.mark.thorough) if name in ALIKE else name
