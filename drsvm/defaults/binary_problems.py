@@ -9,6 +9,7 @@ centre.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -150,11 +151,15 @@ class BinaryProblems:
         return self.moved[index]
 
     def with_regularisation(self, radius: float, l2: float) -> "BinaryProblems":
-        """Return the problems with another radius and ridge.
+        """Return the problems with another radius and ridge."""
+        return self.with_checked(radius=radius, l2=l2)
+
+    def with_checked(self, **attributes: Any) -> "BinaryProblems":
+        """Return the problems with other radii or another ridge, which are checked.
 
         Rows that have been moved are shared.
         """
-        given = [problem.with_regularisation(radius, l2) for problem in self.given]
+        given = [problem.with_checked(**attributes) for problem in self.given]
         moved = None
         if self.moved is not None:
             moved = []
@@ -163,7 +168,7 @@ class BinaryProblems:
                 if at.problem is old:
                     moved.append(Unchanged(new))
                 else:
-                    moved.append(at.with_regularisation(radius, l2))
+                    moved.append(at.with_checked(**attributes))
         return replace(self, given=given, moved=moved)
 
     def scaled(self, radius: float, l2: float) -> "BinaryProblems":

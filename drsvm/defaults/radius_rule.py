@@ -234,6 +234,9 @@ def _below_largest(
 
     If there is no time to find that, it is the radius.
     """
+    # No feature can shift.
+    if radius == 0.0:
+        return 0.0
     has_free_intercept = problem.fit_intercept and not problem.has_intercept_cost
     if not (problem.flips_possible or has_free_intercept):
         # `radius_max` costs nothing.

@@ -254,8 +254,8 @@ class FitMixin(CommonMixin, ABC):
             Cost of flipping the label of each sample, ``inf`` for verified ones. It
             replaces the parameter `flip_cost`.
         row_radius : array of shape (n_samples,), optional
-            How far each sample may shift on its own. It replaces the parameter
-            `row_radius`, which `WassersteinSVC` has.
+            How far each sample may shift on its own, or one number. It replaces the
+            parameter `row_radius`, which `WassersteinSVC` has.
 
         Returns
         -------

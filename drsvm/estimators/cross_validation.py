@@ -249,7 +249,7 @@ def _path(
         for result, radius in zip(path.results, radii, strict=True):
             if result.n_iter == 0 and result.gap > result.tol:
                 complete = False
-            here = centred.with_regularisation(float(radius), problem.l2)
+            here = centred.with_checked(radius=float(radius))
             results.append(here.to_outer(result))
         return results, complete
 

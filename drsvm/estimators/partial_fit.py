@@ -186,6 +186,10 @@ def _check_parameters(model) -> None:
         )
     if monotonic_signs(model) is not None:
         raise ValueError("partial_fit does not support monotonic_cst: use fit.")
+    if model._given_row_radius(None) > 0.0:
+        raise ValueError(
+            f"partial_fit does not support row_radius={model.row_radius:g}: use fit."
+        )
 
 
 def _intercept_cost(

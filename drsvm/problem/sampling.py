@@ -132,4 +132,7 @@ def to_host(problem: Problem, most_entries: float) -> Problem:
     costs = problem.flip_cost
     if by_row(costs):
         costs = to_numpy(costs)
-    return problem.on_sample(rows, signs, weights, costs)
+    radii = problem.row_radius
+    if by_row(radii):
+        radii = to_numpy(radii)
+    return problem.on_sample(rows, signs, weights, costs, radii)

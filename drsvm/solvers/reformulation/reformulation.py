@@ -49,9 +49,9 @@ class Reformulation(ABC):
     def _outer(self, weights: np.ndarray, intercept: float) -> Classifier:
         """Convert weights and intercept for the inner problem to the outer one."""
 
-    def with_regularisation(self, radius: float, l2: float) -> "Reformulation":
-        """Return the same conversion of a problem that differs in radius and ridge."""
-        return replace(self, problem=self.problem.with_regularisation(radius, l2))
+    def with_checked(self, **attributes: Any) -> "Reformulation":
+        """Return the same conversion of a problem with other radii or another ridge."""
+        return replace(self, problem=self.problem.with_checked(**attributes))
 
 
 class Unchanged(Reformulation):

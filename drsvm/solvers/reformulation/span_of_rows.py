@@ -78,15 +78,15 @@ class SpanOfRows(Reformulation):
             contribution_bound=dual.contribution_bound,
         )
 
-    def with_regularisation(self, radius: float, l2: float) -> Reformulation:
-        """Return the same for another radius and ridge.
+    def with_checked(self, **attributes: Any) -> Reformulation:
+        """Return the same for other radii or another ridge.
 
         It is the problem with all features where the span does not pay.
         """
-        whole = self.all_features.with_regularisation(radius, l2)
+        whole = self.all_features.with_checked(**attributes)
         if _some_weights_are_free(whole.problem):
             return whole
-        inner = self.problem.with_regularisation(radius, l2)
+        inner = self.problem.with_checked(**attributes)
         return replace(self, problem=inner, all_features=whole)
 
     def _inner(self, weights, intercept) -> Classifier:
