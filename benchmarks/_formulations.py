@@ -222,7 +222,7 @@ def dual(problem) -> Program:
         net=n,
         flip=n,
         force=d,
-        gradient=ridge,
+        pull=ridge,
         budget=1,
         absolute=d if problem.norm.p == 1 else 0,
     )
@@ -233,8 +233,8 @@ def dual(problem) -> Program:
     build.lower[build.at["flip"]] = 0.0
     build.lower[build.at["budget"]] = 0.0
     build.curvature[build.at["pull"]] = 1.0 / problem.l2 if ridge else 0.0
-    gradient = {"pull": -sparse.eye_array(d)} if ridge else {}
-    build.add("equal", {"net": Z.T, "force": -sparse.eye_array(d), **gradient}, 0.0)
+    pull = {"pull": -sparse.eye_array(d)} if ridge else {}
+    build.add("equal", {"net": Z.T, "force": -sparse.eye_array(d), **pull}, 0.0)
     build.add(
         "equal",
         {"flip": np.full((1, n), problem.flip_cost), "budget": np.ones((1, 1))},

@@ -288,6 +288,88 @@ def _rotated_cone(curvature):
     return sparse.vstack([-tau, tau, -scaled]), np.r_[1.0, 1.0, np.zeros(len(used))]
 
 
+# --- QOCO: interior point for quadratic programs with cones
+# --------------------------------------------------------
+
+
+def _qoco_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
+    return {"abstol": tolerance, "reltol": tolerance, "max_iters": 500}
+
+
+def _qoco(program: Program, settings) -> Run:
+    import qoco
+
+    rows = _as_rows(program)
+    cost = program.cost
+    P = _diagonal(program.curvature) if program.curvature.any() else None
+    G = _int32(rows.A[rows.n_zero :])
+    h = rows.b[rows.n_zero :]
+    A = _int32(rows.A[: rows.n_zero]) if rows.n_zero else None
+    b = program.equal_to if rows.n_zero else None
+    cones = [rows.n_cone] if rows.n_cone else []
+
+    def solve():
+        solver = qoco.QOCO()
+        # Fmt: skip
+        solver.setup(
+            len(cost),
+            len(h),
+            rows.n_zero,
+            P,
+            cost,
+            A,
+            b,
+            G,
+            h,
+            rows.n_linear,
+            len(cones),
+            cones,
+            **settings,
+        )
+        return solver.solve()
+
+    return Run(
+        solve,
+        lambda answer: program.read(answer.x, answer.y),
+        lambda answer: program.multipliers(answer.x, np.r_[answer.y, answer.z]),
+    )
+
+
+# --- Moreau: interior point for conic programs, also many alike and on GPUs
+# ----------------------------------------
+
+
+def _moreau_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
+    return {"tol_gap_abs": tolerance, "tol_gap_rel": tolerance, "tol_feas": tolerance}
+
+
+def _moreau(program: Program, settings) -> Run:
+    import moreau
+
+    rows = _as_rows(program)
+    A = sparse.csr_array(rows.A)
+    P = sparse.csr_array(_diagonal(program.curvature))
+    cones = moreau.Cones(
+        num_zero_cones=rows.n_zero,
+        num_nonneg_cones=rows.n_linear,
+        so_cone_dims=[rows.n_cone] if rows.n_cone else [],
+    )
+    # Looser than ours, its "reduced" tolerances would end a run too early.
+    reduced = {f"reduced_{name}": settings[name] for name in settings if "tol" in name}
+    chosen = moreau.Settings(
+        device="cpu",
+        solver="ipm",
+        max_iter=500,
+        time_limit=TIME_LIMIT,
+        ipm_settings=moreau.IPMSettings(**settings, **reduced),
+    )
+    return Run(
+        lambda: moreau.Solver(P, program.cost, A, rows.b, cones, chosen).solve(),
+        lambda answer: program.read(answer.x, answer.z),
+        lambda answer: program.multipliers(answer.x, answer.z),
+    )
+
+
 # --- HiGHS: simplex, interior point, first-order
 # ------------------------------------------------------------------
 
@@ -434,6 +516,13 @@ HIGHS_VARIANTS = _all("excess dual pieces", solver="ipm") + _all(
 HIGHS_QP_VARIANTS = _all("pieces excess margins")
 PDLP_VARIANTS = _all("excess dual margins pieces", solver="pdlp")
 
+QOCO_VARIANTS = _all(EVERY)
+MOREAU_VARIANTS = [
+    variant
+    for method in ("faer-1t", "qdldl")
+    for variant in _all("margins excess dual pieces", direct_solve_method=method)
+]
+
 RIVALS = [
     Rival("PIQP", "piqp", _no_cone, PIQP_VARIANTS, _piqp, _piqp_settings, "PIQP"),
     Rival("ECOS", "ecos", _anything, _all(EVERY), _ecos, _ecos_settings, "ECOS"),
@@ -446,6 +535,8 @@ RIVALS = [
         _clarabel_settings,
         "CLARABEL",
     ),
+    Rival("QOCO", "qoco", _anything, QOCO_VARIANTS, _qoco, _qoco_settings, "QOCO"),
+    Rival("Moreau", "moreau", _anything, MOREAU_VARIANTS, _moreau, _moreau_settings),
     Rival("SCS", "scs", _anything, SCS_VARIANTS, _scs, _scs_settings, "SCS"),
     Rival("HiGHS", "highspy", _linear, HIGHS_VARIANTS, _highs, _highs_settings),
     Rival("HiGHS PDLP", "highspy", _linear, PDLP_VARIANTS, _highs, _highs_settings),
