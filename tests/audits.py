@@ -38,6 +38,11 @@ def plain_prices(X, ball):
     )
 
 
+def free_shifts(X, ball):
+    """Return by how much every row may shift for nothing."""
+    return np.broadcast_to(ball.get("row_radius", 0.0), len(X))
+
+
 def losses(values, labels):
     """Return the loss of Crammer and Singer, row by row."""
     return np.array(
@@ -75,13 +80,14 @@ def hinge_program(model, X, y, ball):
 
     Each piece of each row (a label and the class that it is compared with) has a mass m
     and a move z = mass × shift. It costs ‖a ⊙ z‖_p: with p = 2 along the best
-    direction, otherwise by bounds on the entries of z.
+    direction, otherwise by bounds on the entries of z. What exceeds r × mass is paid.
     """
     coef, intercept = model
     weights, flips, prices = plain_prices(X, ball)
     values = X @ coef.T + intercept
     n, d = X.shape
     norm = ball["norm"]
+    free = free_shifts(X, ball)
     pieces = [
         (i, label, other)
         for i in np.flatnonzero(weights > 0)
@@ -89,8 +95,8 @@ def hinge_program(model, X, y, ball):
         if label == y[i] or math.isfinite(flips[i])
         for other in range(len(coef))
     ]
-    # Mass; z in parts z⁺, z⁻, its length, or z and a bound
-    width = {1: 1 + 2 * d, 2: 2, math.inf: 2 + d}[norm]
+    # Mass; z in parts z⁺, z⁻, its length, or z and a bound; what is paid
+    width = {1: 2 + 2 * d, 2: 3, math.inf: 3 + d}[norm]
     gains = np.zeros((len(pieces), width))
     spent = np.zeros((len(pieces), width))
     bounds = []
@@ -103,37 +109,42 @@ def hinge_program(model, X, y, ball):
         )
         spent[place, 0] = 0.0 if label == y[i] else flips[i]
         equal[i, place, 0] = 1.0
+        spent[place, -1] = 1.0
         fixed = np.isinf(prices)
+        beyond = np.zeros((len(pieces), width))
+        beyond[place, [0, -1]] = -free[i], -1.0
         if norm == 2:
             gains[place, 1] = np.linalg.norm(step / prices)
-            spent[place, 1] = 1.0
-            bounds += [(0, None)] * 2
+            beyond[place, 1] = 1.0
+            bounds += [(0, None)] * 3
         elif norm == 1:
-            gains[place, 1:] = np.append(step, -step)
-            spent[place, 1:] = np.tile(np.where(fixed, 0.0, prices), 2)
-            bounds += [(0, None)] + [
-                (0, 0 if held else None) for held in np.tile(fixed, 2)
+            gains[place, 1:-1] = np.append(step, -step)
+            beyond[place, 1:-1] = np.tile(np.where(fixed, 0.0, prices), 2)
+            bounds += [
+                (0, None),
+                *((0, 0 if held else None) for held in np.tile(fixed, 2)),
+                (0, None),
             ]
         else:
             gains[place, 1 : 1 + d] = step
-            spent[place, -1] = 1.0
+            beyond[place, -2] = 1.0
             bounds += (
                 [(0, None)]
                 + [(0, 0) if held else (None, None) for held in fixed]
-                + [(0, None)]
+                + [(0, None)] * 2
             )
             for k, sign in [
                 (k, sign) for k in np.flatnonzero(~fixed) for sign in (1.0, -1.0)
             ]:
                 line = np.zeros((len(pieces), width))
                 line[place, 1 + k] = sign * prices[k]
-                line[place, -1] = -1.0
+                line[place, -2] = -1.0
                 below.append(line.ravel())
+        below.append(beyond.ravel())
     used = weights > 0
     equations = equal.reshape(n, -1)[used], weights[used]
-    below = np.array(below) if below else None
     return solved(
-        gains.ravel(), spent.ravel(), ball["radius"], bounds, equations, below
+        gains.ravel(), spent.ravel(), ball["radius"], bounds, equations, np.array(below)
     )
 
 
@@ -177,10 +188,12 @@ def error_program(model, X, y, ball):
     coef, intercept = model
     weights, flips, prices = plain_prices(X, ball)
     costs = np.array(flips, dtype=float)
+    free = free_shifts(X, ball)
     for i, label in enumerate(y):
         for other in np.delete(np.arange(len(coef)), label):
             pair = coef[label] - coef[other], intercept[label] - intercept[other]
-            costs[i] = min(costs[i], cost_to_cross(X[i], *pair, prices, ball["norm"]))
+            shift = cost_to_cross(X[i], *pair, prices, ball["norm"])
+            costs[i] = min(costs[i], max(shift - free[i], 0.0))
     usable = np.isfinite(costs)
     bounds = [(0, weight) for weight in weights[usable]]
     return (
@@ -211,6 +224,7 @@ def check_distribution(distribution, model, X, y, ball, slack=1e-3):
     held = np.isinf(prices)
     assert not steps[:, held].any() and np.isfinite(flips[rows[flipped]]).all()
     shifts = np.linalg.norm(steps * np.where(held, 1.0, prices), ball["norm"], axis=1)
+    shifts = np.maximum(shifts - free_shifts(X, ball)[rows], 0.0)
     cost = mass @ shifts + mass[flipped] @ flips[rows[flipped]]
     rounding = 1e-14 * (np.abs(features) @ np.where(held, 1.0, prices)).max()
     assert cost <= ball["radius"] * (1 + 1e-12) + rounding

@@ -3,7 +3,8 @@
 Worst case within a ball: `worst_case` (the risk) and `worst_distribution` rest on the
 `adversary` of linear classifiers, its bounds for kernels from above
 (`kernel_adversary`) and below (`kernel_attack`), `error_costs`, and `confidence` for
-the population. `model_layers`, `decision_values` and `class_codes` read a given model.
+the population; `group_risks` are those of groups. `model_layers`, `decision_values` and
+`class_codes` read a given model.
 
 New data: `explanation` of single rows with `column_sources`; `shift` of rows by the
 `movement` of their signed distances (`audit_sample`) and by `column_shifts`; `batches`.
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from drsvm.audit.decision_values import decision_functions
     from drsvm.audit.explanation import Explanation as Explanation
     from drsvm.audit.explanation import explain as explain
+    from drsvm.audit.group_risks import GroupRisks as GroupRisks
     from drsvm.audit.intervals import (
         Z,
         auc_interval,

@@ -5,6 +5,8 @@ the costs a of the features, moves towards a class j increase it by up to ‖(w_
 w_k)/a‖_q per unit. With the budget ε, the adversary flips the labels of mass β_i at a
 cost of κ_i each, and spends the rest, e = ε − Σ κ_i β_i, on moves between the two
 classes with the highest such rate. By how much one class leads another is f_k − f_j.
+Before that, every row may move by r_i for nothing, towards the class for which its loss
+is then the largest.
 
 That no distribution in the ball is worse follows from duality [2]_, [3]_: the worst
 case is the minimum over the price λ of the radius of ε λ plus the expectation of the
@@ -27,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.audit.decision_values import DecisionValues, margins_of, values_at
+from drsvm.audit.decision_values import DecisionValues, values_at
 from drsvm.problem.problem import Problem
 from drsvm.problem.risk import TIE, flip_gains, smallest_best_price, worst_case_hinge
 from drsvm.utils.lazy import cached_property
@@ -50,7 +52,7 @@ class Attack(NamedTuple):
     shift: np.ndarray
     # Of shape (d,), or, if `pair` is None, a direction for each atom
     direction: np.ndarray
-    # The classes between which atoms move
+    # The classes between which atoms move, if they are the same for all
     pair: tuple[int, int] | None
     # False if another attack would be worse
     attained: bool
@@ -119,6 +121,29 @@ class Adversary:
         distances[codes, np.arange(len(codes))] = np.inf
         return distances
 
+    @property
+    def row_radii(self) -> np.ndarray:
+        """How far each row may move for nothing."""
+        return np.broadcast_to(self.problem.row_radius, self.data.codes.shape)
+
+    def _leads_after(self, rows: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return by how much given labels of rows lead each class after free moves.
+
+        Each row has moved towards that class. An array of shape (number of classes,
+        number of rows), with inf for the labels themselves.
+        """
+        values = self.data.values[:, rows]
+        leads = values_at(values, codes) - values
+        leads -= self.row_radii[rows] * self.rates[:, codes]
+        leads[codes, np.arange(len(codes))] = np.inf
+        return leads
+
+    @cached_property
+    def margins(self) -> np.ndarray:
+        """The margins after every row has moved for nothing."""
+        codes = self.data.codes
+        return self._leads_after(np.arange(len(codes)), codes).min(axis=0)
+
     @cached_property
     def distances(self) -> np.ndarray:
         """What it costs to shift each row to the boundary of another class.
@@ -132,7 +157,7 @@ class Adversary:
         """Return the largest expected loss for every radius."""
         data = self.data
         return worst_case_hinge(
-            data.margins,
+            self.margins,
             data.weights,
             self.rate,
             radii,
@@ -171,11 +196,30 @@ class Adversary:
         *,
         attained: bool,
     ) -> Attack:
-        """Return the attack that moves atoms between two classes."""
+        """Return the attack that moves atoms between two classes.
+
+        Shifts are those that cost something: free moves are added.
+        """
         first, second = pair
         coef = self.data.coef
         direction = self.shift_direction(coef[first] - coef[second])
-        return Attack(atoms, shift, direction, pair, attained)
+        if not self.problem.has_row_radius or self.rate == 0.0:
+            return Attack(atoms, shift, direction, pair, attained)
+        # Rows whose loss remains 0 need not move.
+        leads = self._leads_after(atoms.rows, atoms.codes)
+        moves = (shift > 0.0) | (leads.min(axis=0) < 1.0)
+        lengths = np.where(moves, shift + self.row_radii[atoms.rows], 0.0)
+        if len(coef) == 2:
+            return Attack(atoms, lengths, direction, pair, attained)
+        # Of several classes, each atom moves towards the one that is worst for it.
+        targets = leads.argmin(axis=0)
+        for label, other in (pair, pair[::-1]):
+            targets[(shift > 0.0) & (atoms.codes == label)] = other
+        directions = np.zeros((len(targets), coef.shape[1]))
+        for label, other in set(zip(atoms.codes, targets, strict=True)):
+            along = (atoms.codes == label) & (targets == other)
+            directions[along] = self.shift_direction(coef[other] - coef[label])
+        return Attack(atoms, lengths, directions, None, attained)
 
     def shift_direction(self, w: np.ndarray) -> np.ndarray:
         """Return the shift of cost 1 that increases w·x most."""
@@ -264,8 +308,9 @@ class Adversary:
         rate. This is how much less that starts from than the atom's loss.
         """
         values = self.data.values[:, atoms.rows]
-        lead = values[label] - values[other]
-        margins = margins_of(values, atoms.codes)
+        free = self.row_radii[atoms.rows] * self.rates[label, other]
+        lead = values[label] - values[other] - free
+        margins = self._leads_after(atoms.rows, atoms.codes).min(axis=0)
         # max(1 − m, 0) − (1 − lead), exactly 0 where the other class is the runner-up
         return np.maximum(lead - margins, lead - 1.0)
 

@@ -13,9 +13,10 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing, check_random_state
 
+from drsvm.audit.class_codes import parts_of_rows
 from drsvm.audit.shift import WITHOUT_PANDAS, Shift, measure_shift
 from drsvm.problem.backends import is_remote
-from drsvm.problem.validation import check_label_vector, check_that_labels_are_given
+from drsvm.problem.validation import check_label_vector
 from drsvm.utils.annotations import Classifier, Labels, Matrix, Values
 from drsvm.utils.arguments import about
 from drsvm.utils.lazy import optional
@@ -162,15 +163,7 @@ def radius_from_batches(
             X = np.asarray(X)
         n = X.shape[0]
     y = check_label_vector(y, n)
-    with about("batches"):
-        batches = np.ravel(batches)
-    if len(batches) != n:
-        raise ValueError(
-            f"batches has {len(batches)} entries, but X has {n} rows: give "
-            "one for every row."
-        )
-    check_that_labels_are_given(batches, "batches", "a batch")
-    names, places = _in_order(batches)
+    names, places = parts_of_rows(batches, n, "batches", "a batch")
     if len(names) < 2:
         raise ValueError(
             f"batches has one batch, {names[0]!r}: movement needs two or more."
@@ -213,17 +206,6 @@ def _check_batch(name: Any, labels: np.ndarray, classes: np.ndarray) -> None:
             f"batch {name!r} has {counted(fewest, 'row')} of a class, but needs "
             f"{FEWEST_ROWS}: make batches larger."
         )
-
-
-def _in_order(batches: np.ndarray) -> tuple[list[Any], np.ndarray]:
-    """Return the names of batches in their order, and the place of each row's batch."""
-    cells = batches.tolist()
-    names = list(dict.fromkeys(cells))
-    # Only numbers and dates have an order of their own.
-    if batches.dtype.kind in "biufM":
-        names.sort()
-    places = {name: place for place, name in enumerate(names)}
-    return names, np.array([places[cell] for cell in cells])
 
 
 def _contents(X: Matrix) -> list[Any]:

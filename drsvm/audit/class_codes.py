@@ -1,6 +1,7 @@
 """Labels as codes: their places among the classes of a model.
 
 A model may not know its classes, as (coef, intercept); then they come from the labels.
+Batches and groups of rows have codes, too.
 """
 
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from drsvm.audit.model_layers import index_of
 from drsvm.problem import validation
 from drsvm.utils.annotations import Labels, Values
+from drsvm.utils.arguments import about
 
 # In place of labels: those that the model predicts
 PREDICTED: Any = object()
@@ -122,3 +124,27 @@ def check_known(labels: np.ndarray, classes: np.ndarray) -> None:
             f"y has the label {labels[unknown].tolist()[0]!r}, but the model only "
             f"knows {classes.tolist()}."
         )
+
+
+def parts_of_rows(
+    parts: Values, n: int, name: str, what: str
+) -> tuple[list[Any], np.ndarray]:
+    """Return the names of batches or groups in their order, and each row's place.
+
+    Errors have the `name` of the argument, and say `what` its entries are.
+    """
+    with about(name):
+        parts = np.ravel(parts)
+    if len(parts) != n:
+        raise ValueError(
+            f"{name} has {len(parts)} entries, but X has {n} rows: give one for every "
+            "row."
+        )
+    validation.check_that_labels_are_given(parts, name, what)
+    cells = parts.tolist()
+    names = list(dict.fromkeys(cells))
+    # Only numbers and dates have an order of their own.
+    if parts.dtype.kind in "biufM":
+        names.sort()
+    places = {each: place for place, each in enumerate(names)}
+    return names, np.array([places[cell] for cell in cells])

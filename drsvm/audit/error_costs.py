@@ -112,7 +112,8 @@ class ErrorCosts:
         # that one, it costs the way to the nearest boundary.
         shifts = np.zeros((n_classes, n))
         as_predicted = replace(self.adversary, data=replace(data, codes=predicted))
-        shifts[predicted, np.arange(n)] = as_predicted.distances
+        beyond = as_predicted.distances - self.adversary.row_radii
+        shifts[predicted, np.arange(n)] = np.maximum(beyond, 0.0)
         is_own = np.arange(n_classes)[:, None] == data.codes
         return shifts + np.where(is_own, 0.0, self.adversary.problem.flip_costs)
 
@@ -180,6 +181,28 @@ class ErrorCosts:
         by_radius_prices = self._by_radius_prices(radii, delta - of_bands, n)
         return np.minimum(by_bands, by_radius_prices)
 
+    def at_least(
+        self,
+        radii: np.ndarray,
+        limit: str,
+        confidence: float,
+        n: int,
+    ) -> np.ndarray:
+        """Return what the largest expected cost in the population is at least.
+
+        This holds with this confidence, for all radii at once.
+        """
+        flips = np.isfinite(self.adversary.problem.flip_costs).any()
+        if flips and len(self.levels) > 1 and limit == "average":
+            # Bands do not bound it, and nothing costs less than 0.
+            return np.zeros(len(radii))
+        extra = self._width_of_bands(confidence, n)
+        return np.maximum(self.in_sample(radii, limit) - extra, 0.0)
+
+    def _width_of_bands(self, confidence: float, n: int) -> float:
+        """Return by how much sample and population differ at most, to one side."""
+        return self.levels[-1] * band(confidence, n, len(self.levels))
+
     def _by_bands(
         self,
         radii: np.ndarray,
@@ -188,9 +211,8 @@ class ErrorCosts:
         n: int,
     ) -> np.ndarray:
         """Return bounds by bands around the distributions of costs, for each level."""
-        largest = self.levels[-1]
-        extra = largest * band(confidence, n, len(self.levels))
-        return np.minimum(self.in_sample(radii, limit) + extra, largest)
+        extra = self._width_of_bands(confidence, n)
+        return np.minimum(self.in_sample(radii, limit) + extra, self.levels[-1])
 
     def _by_radius_prices(self, radii: np.ndarray, delta: float, n: int) -> np.ndarray:
         """Return bounds by Chernoff's inequality for every price of the radius.

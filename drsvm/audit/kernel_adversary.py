@@ -108,7 +108,8 @@ class KernelAdversary(Adversary):
         in_feature_space = self.function.lipschitz * self.stretch * super().distances
         shifts = self.function.least_shifts(in_feature_space)
         # The slope of f at each row gives longer shifts.
-        unsure = np.flatnonzero((shifts > 0.0) & np.isfinite(shifts))
+        unsure = (shifts > 0.0) & np.isfinite(shifts) & (self.data.weights > 0.0)
+        unsure = np.flatnonzero(unsure)
         for part in slices(len(unsure), BLOCK):
             rows = unsure[part]
             # The shortest shift to the boundary of any other class
@@ -170,6 +171,9 @@ class KernelAdversary(Adversary):
         own = self.data.codes[rows]
         n_classes = len(self.data.coef)
         unmoved = np.maximum(1.0 - self.data.margins[rows], 0.0)
+        # The cost of the shortest shift of each interval of the grid
+        lengths = SHIFT_GRID / self.function.lipschitz / self.stretch
+        shift_costs = np.maximum(lengths - self.row_radii[rows, None], 0.0)
         net = np.repeat(unmoved[:, None], len(radius_prices), axis=1)
         # By how many places among the classes a flip moves the label; 0: no flip
         for turned in range(n_classes):
@@ -179,10 +183,8 @@ class KernelAdversary(Adversary):
             some = np.flatnonzero(np.isfinite(flip_costs))
             codes = (own[some] + turned) % n_classes
             losses = self._largest_losses(rows[some], codes)
-            # The cost of the shortest shift of each interval of the grid
-            shift_costs = SHIFT_GRID / self.function.lipschitz / self.stretch
             for k, radius_price in enumerate(radius_prices):
-                gains = (losses - radius_price * shift_costs).max(axis=1)
+                gains = (losses - radius_price * shift_costs[some]).max(axis=1)
                 moved = gains - radius_price * flip_costs[some]
                 net[some, k] = np.maximum(net[some, k], moved)
         return net

@@ -84,11 +84,11 @@ class KernelAttack(KernelAdversary):
         self,
         rows: slice,
         codes: np.ndarray,
-        radius: float,
+        radius: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the shifts with the lowest margins on the way of projected gradients.
 
-        The margins follow. Shifts are no longer than the radius of the ball.
+        The margins follow. Shifts are no longer than the radius of each row's ball.
         """
         shifts = np.zeros((len(codes), len(self.ratios)))
         best = shifts
@@ -113,13 +113,17 @@ class KernelAttack(KernelAdversary):
         The rows have the labels `codes`.
         """
         n = len(codes)
-        margins = np.zeros((len(BALL_RADII), n))
+        balls = BALL_RADII / (self.function.lipschitz * (self.stretch or 1.0))
+        radii = np.repeat(balls[:, None], n, axis=1)
+        if self.problem.has_row_radius:
+            # Rows that do not move for nothing have a ball that is almost a point.
+            radii = np.vstack([radii, np.maximum(self.row_radii, 1e-9 * balls[0])])
+        margins = np.zeros(radii.shape)
         shifts = np.zeros((*margins.shape, len(self.ratios)))
-        radii = BALL_RADII / (self.function.lipschitz * (self.stretch or 1.0))
         size = max(1, MAX_VALUES // (1 + len(self._landmarks)))
         for part in slices(n, size):
             for ball, radius in enumerate(radii):
-                found = self._descended(part, codes[part], radius)
+                found = self._descended(part, codes[part], radius[part])
                 shifts[ball, part], margins[ball, part] = found
         return shifts, margins
 
@@ -165,10 +169,12 @@ class KernelAttack(KernelAdversary):
         shifts, margins = self._lowest(codes)
         margins = np.vstack([margins_of(self.data.values, codes), margins])
         shifts = np.concatenate([np.zeros_like(shifts[:1]), shifts])
+        # A move within the ball of a row is free in spite of rounding.
+        paid = np.linalg.norm(shifts, axis=2) - self.row_radii * (1.0 + TIE)
         return _Moves(
             codes=np.broadcast_to(codes, margins.shape),
             shifts=shifts,
-            costs=np.linalg.norm(shifts, axis=2) + flip_costs,
+            costs=np.maximum(paid, 0.0) + flip_costs,
             losses=np.maximum(1.0 - margins, 0.0),
         )
 
@@ -228,7 +234,7 @@ class KernelAttack(KernelAdversary):
         return places[kept], mass[kept], options[kept]
 
 
-def _of_length(directions: np.ndarray, length: float) -> np.ndarray:
+def _of_length(directions: np.ndarray, length: float | np.ndarray) -> np.ndarray:
     """Return vectors of a given length; 0 stays 0."""
     sizes = np.linalg.norm(directions, axis=1)
     return directions * (length / np.where(sizes > 0.0, sizes, 1.0))[:, None]

@@ -5,12 +5,13 @@ With a kernel, bounds on it.
 
 import math
 import numbers
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from drsvm.audit.adversary import Adversary
-from drsvm.audit.class_codes import check_known
+from drsvm.audit.class_codes import check_known, parts_of_rows
 from drsvm.audit.confidence import band, check_confidence, rows_drawn
 from drsvm.audit.decision_values import (
     DecisionFunctions,
@@ -19,9 +20,10 @@ from drsvm.audit.decision_values import (
     decision_values,
 )
 from drsvm.audit.error_costs import ErrorCosts, check_costs
+from drsvm.audit.group_risks import GroupRisks, largest_differences
 from drsvm.audit.kernel_adversary import KernelAdversary
 from drsvm.audit.kernel_attack import KernelAttack
-from drsvm.audit.model_layers import AdversaryParameters
+from drsvm.audit.model_layers import AdversaryParameters, final_classifier
 from drsvm.problem import validation
 from drsvm.problem.backends import is_remote
 from drsvm.problem.memory_rows import MemoryRows
@@ -32,6 +34,8 @@ from drsvm.utils.arguments import about, check_single
 # For models of other libraries: the defaults of `WassersteinSVC`, which differ from
 # those of `Problem`
 DEFAULT_BALL = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
+# Numbers in the shape of the radius, or `GroupRisks`
+Risks: TypeAlias = Any
 
 
 def worst_case_risk(
@@ -40,6 +44,7 @@ def worst_case_risk(
     y: Labels,
     *,
     radius: float | np.typing.ArrayLike | None = None,
+    row_radius: Costs | None = None,
     flip_cost: Costs | None = None,
     norm: NormName | None = None,
     feature_cost: Values = None,
@@ -49,9 +54,10 @@ def worst_case_risk(
     limit: str = "average",
     costs: Values = None,
     confidence: float | None = None,
+    groups: Values = None,
     positive: object | None = None,
     classes: Values = None,
-) -> Costs:
+) -> Risks:
     """Return the largest expected loss over all distributions within the ball.
 
     For linear classifiers the value is exact. For classifiers with the kernel "rbf" it
@@ -79,6 +85,10 @@ def worst_case_risk(
         required for any other model. The radius and the flip cost of a
         WassersteinKernelSVC are measured in its feature space; with the kernel "rbf"
         they are divided by √(2γ), so that a shift costs its length.
+    row_radius : float or array of shape (n,), optional
+        By how much every row may shift first, for nothing: then rows shift by `radius`
+        on average beyond that. It needs ``flip_cost=inf``. By default that of the
+        training if the radius is, too, and otherwise 0.
     flip_cost, norm, feature_cost : optional
         As in `drsvm.Problem`; `feature_cost` may be a dict by name, as in
         `WassersteinSVC`. By default those of the training of a WassersteinSVC or
@@ -88,8 +98,9 @@ def worst_case_risk(
     intercept_cost : float
         As in `drsvm.Problem`. By default ``inf``, since no shift of the features can
         move the intercept. With the cost that a model was trained with, the hinge risk
-        of ``(coef_, certified_intercept_)`` is the objective of the training without
-        its ridge term. It must be ``inf`` for a kernel.
+        of ``(coef_, certified_intercept_ + coef_ @ mean_)`` on ``X - mean_``, where
+        that cost applies, is the objective of the training without its ridge term. It
+        must be ``inf`` for a kernel.
     sample_weight : array of shape (n,), optional
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}
@@ -101,7 +112,8 @@ def worst_case_risk(
     limit : {"average", "row"}
         Whether rows may be shifted by `radius` on average, or each of them by at most
         `radius` (with the error rate: 1 less the certified accuracy, as adversarial
-        robustness calls it). For the error rate.
+        robustness calls it). The second is `row_radius` without an average; with the
+        hinge loss, it needs ``flip_cost=inf``.
     costs : dict from labels to numbers, or one number per class, optional
         What it costs to miss a row of each class; the value is then the largest
         expected cost. A row whose label is flipped costs what its new label does. By
@@ -111,7 +123,12 @@ def worst_case_risk(
         the rows were drawn from has a higher error rate or expected cost than the
         value, for all radii at once, also those chosen later: if rows were drawn
         independently and the model was not trained on them. Weights must be whole
-        numbers, which count as rows. The hinge loss has no such bound.
+        numbers, which count as rows. The hinge loss has no such bound. With `groups`,
+        it is the probability that this holds for all groups at once.
+    groups : array of shape (n,), optional
+        The group of every row, such as a sex or a site. The value is then a
+        `drsvm.audit.GroupRisks`, with the worst case of each group alone, in a ball of
+        its own around its rows, and the largest difference between two groups.
     positive : label, optional
         With more than two classes, one of them to evaluate against the rest, by the
         sign of its own decision value (as in one-vs-rest classifiers; for a multinomial
@@ -124,7 +141,7 @@ def worst_case_risk(
 
     Returns
     -------
-    float, or array of the shape of `radius`
+    float, or array of the shape of `radius`; `drsvm.audit.GroupRisks` with `groups`
         The worst-case risk for every radius.
 
     Examples
@@ -144,10 +161,10 @@ def worst_case_risk(
     >>> round(error, 2)
     0.22
     """
-    measure = _Measure(loss, limit, costs, confidence)
-    measure.check()
+    measure = _Measure(loss, limit, costs, confidence, groups)
     given = {
         "radius": radius,
+        "row_radius": measure.checked(row_radius),
         "flip_cost": flip_cost,
         "norm": norm,
         "feature_cost": feature_cost,
@@ -215,7 +232,7 @@ def certified_accuracy(
         model,
         X,
         y,
-        radius=radius,
+        radius=validation.check_number(radius, "radius"),
         flip_cost=math.inf,
         norm=norm,
         feature_cost=feature_cost,
@@ -232,6 +249,7 @@ def attacked_risk(
     y: Labels,
     *,
     radius: float | np.typing.ArrayLike | None = None,
+    row_radius: Costs | None = None,
     flip_cost: Costs | None = None,
     norm: NormName | None = None,
     feature_cost: Values = None,
@@ -252,7 +270,7 @@ def attacked_risk(
 
     Parameters
     ----------
-    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight
+    model, X, y, radius, row_radius, flip_cost, norm, feature_cost, sample_weight
         As in `drsvm.worst_case_risk`; X must be in memory. The time grows with the
         number of rows times that of the landmarks or support vectors.
     loss, limit, costs, positive, classes
@@ -275,9 +293,9 @@ def attacked_risk(
     True
     """
     measure = _Measure(loss, limit, costs)
-    measure.check()
     given = {
         "radius": radius,
+        "row_radius": measure.checked(row_radius),
         "flip_cost": flip_cost,
         "norm": norm,
         "feature_cost": feature_cost,
@@ -295,9 +313,13 @@ class _Measure(NamedTuple):
     limit: str
     costs: Any
     confidence: float | None = None
+    groups: Any = None
 
-    def check(self) -> None:
-        """Raise an error if the options are unknown or do not go together."""
+    def checked(self, row_radius: Costs | None) -> Costs | None:
+        """Return the row radius: 0 if the radius itself is that of each row.
+
+        Raise an error if the options are unknown or do not go together.
+        """
         check_single(loss=self.loss, limit=self.limit, confidence=self.confidence)
         if self.loss not in ("hinge", "zero-one"):
             raise ValueError(
@@ -307,25 +329,33 @@ class _Measure(NamedTuple):
             raise ValueError(
                 f"limit must be 'average' or 'row', got limit={self.limit!r}."
             )
+        if self.limit == "row":
+            if row_radius is not None:
+                raise ValueError(
+                    "with limit='row' the radius is that of each row: leave out "
+                    "row_radius, or the limit."
+                )
+            row_radius = 0.0
         if self.confidence is not None:
             check_confidence(self.confidence)
         if self.loss != "hinge":
-            return
-        option = self.option_by_row()
-        if option is not None:
-            raise ValueError(f"{option} is for error rates: use loss='zero-one'.")
+            return row_radius
+        if self.costs is not None:
+            raise ValueError("costs is for error rates: use loss='zero-one'.")
         if self.confidence is not None:
             raise ValueError(
                 f"confidence={self.confidence} is for error rates, and the hinge loss "
                 "of rows not seen has no bound: use loss='zero-one'."
             )
+        return row_radius
 
     def option_by_row(self) -> str | None:
-        """Return a given option for which it counts what each row's error costs."""
+        """Return a given option for which it counts what happens to each row."""
         if self.limit == "row":
             return "limit='row'"
-        if self.costs is not None:
-            return "costs"
+        for option in ("costs", "groups"):
+            if getattr(self, option) is not None:
+                return option
         return None
 
 
@@ -334,19 +364,92 @@ def _risks_by_radius(
     measure: _Measure,
     radius: Any,
     sample_weight: Values,
-) -> Costs:
+) -> Risks:
     """Return the risks in the shape of the radius."""
     radii = _checked_radii(radius)
+    if measure.groups is not None:
+        return _risks_by_group(adversary, measure, radius, sample_weight)
+    highest, _ = _bounds(adversary, measure, radii, sample_weight)
+    return _shaped_like(radius, highest)
+
+
+def _bounds(
+    adversary: Adversary,
+    measure: _Measure,
+    radii: np.ndarray,
+    sample_weight: Values,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the risks are at most and at least, the same without confidence."""
+    limit = measure.limit
     if measure.loss == "hinge":
-        return _shaped_like(radius, adversary.hinge_risks(radii))
+        risks = _hinge_risks(adversary, radii, limit)
+        return risks, risks
     costs = check_costs(measure.costs, adversary.data.classes)
     options = ErrorCosts(adversary, costs)
     if measure.confidence is None:
-        risks = options.in_sample(radii, measure.limit)
-    else:
-        n = rows_drawn(sample_weight, len(adversary.data.codes))
-        risks = options.in_population(radii, measure.limit, measure.confidence, n)
-    return _shaped_like(radius, risks)
+        risks = options.in_sample(radii, limit)
+        return risks, risks
+    n = rows_drawn(sample_weight, len(adversary.data.codes))
+    asked = (radii, limit, measure.confidence, n)
+    return options.in_population(*asked), options.at_least(*asked)
+
+
+def _risks_by_group(
+    adversary: Adversary,
+    measure: _Measure,
+    radius: Any,
+    sample_weight: Values,
+) -> GroupRisks:
+    """Return the risks of each group alone, in a ball of its own."""
+    radii = _checked_radii(radius)
+    data = adversary.data
+    n = len(data.codes)
+    names, places = parts_of_rows(measure.groups, n, "groups", "a group")
+    if len(names) == n:
+        raise ValueError(
+            f"groups has {n} groups of one row each: cut numbers into ranges, or leave "
+            "groups out."
+        )
+    if measure.confidence is not None:
+        # For each side of each group, so that all hold at once (see `group_risks`)
+        of_group = measure.confidence ** (1.0 / len(names))
+        measure = measure._replace(confidence=0.5 * (1.0 + of_group))
+    if sample_weight is None:
+        sample_weight = np.ones(n)
+    highest = []
+    lowest = []
+    for place, name in enumerate(names):
+        weights = np.where(places == place, sample_weight, 0.0)
+        if not weights.any():
+            raise ValueError(
+                f"groups: {name!r} has no row with a weight above 0: leave its rows "
+                "out."
+            )
+        alone = replace(data, weights=weights / weights.sum())
+        part = replace(adversary, data=alone)
+        high, low = _bounds(part, measure, radii, weights)
+        highest.append(high)
+        lowest.append(low)
+    differences = largest_differences(np.array(highest), np.array(lowest))
+    return GroupRisks(
+        names,
+        np.bincount(places).tolist(),
+        np.reshape(highest, (len(names), *np.shape(radius))),
+        _shaped_like(radius, differences),
+    )
+
+
+def _hinge_risks(adversary: Adversary, radii: np.ndarray, limit: str) -> np.ndarray:
+    """Return the largest expected losses if radii limit the average, or each row."""
+    if limit == "average":
+        return adversary.hinge_risks(radii)
+    risks = np.zeros(len(radii))
+    for place, radius in enumerate(radii):
+        with about("limit"):
+            problem = adversary.problem.replace(row_radius=float(radius))
+        moving = replace(adversary, problem=problem)
+        risks[[place]] = moving.hinge_risks(np.zeros(1))
+    return risks
 
 
 def _risk_of_remote_rows(
@@ -445,6 +548,9 @@ def ball_of(
     with, and the defaults last.
     """
     ball: AdversaryParameters = DEFAULT_BALL | classifier.trained_parameters
+    # Of the radii of a training, one alone says little.
+    if given["radius"] is None and "row_radius" in given:
+        ball["row_radius"] = getattr(final_classifier(model), "_row_radius", 0.0)
     for name, value in given.items():
         if value is not None:
             ball[name] = value
@@ -456,6 +562,11 @@ def ball_of(
             f"radius is required for a {type(model).__name__}: pass one, for instance "
             "radius=0.1. Only a WassersteinSVC or WassersteinSVCCV has a radius of its "
             "own."
+        )
+    if ball.get("row_radius", 0.0) is None:
+        raise ValueError(
+            f"row_radius is required for this {type(model).__name__}: it was trained "
+            "with one for each row. Pass a number or one per row of X."
         )
     if given["flip_cost"] is None and not isinstance(ball["flip_cost"], numbers.Real):
         raise ValueError(

@@ -33,8 +33,8 @@ class WorstCaseDistribution:
         The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of
         shift costs 1. With more than two classes, the two for which a move adds most to
         the loss have the signs 1 and −1, and no other atoms move. For a classifier with
-        a kernel, of shape (n_atoms, d): an atom is moved by shift times its own
-        direction.
+        a kernel, or with row radii and more than two classes, of shape (n_atoms, d): an
+        atom is moved by shift times its own direction.
     risk : float
         The worst-case risk, from its one-dimensional formula; for a kernel, an upper
         bound on it.
@@ -65,7 +65,7 @@ class WorstCaseDistribution:
     risk: float
     attained: bool
     _codes: np.ndarray
-    # The places of the two classes between which atoms move; None for a kernel
+    # The places of the two classes between which atoms move, or None
     _pair: tuple[int, int] | None
     _data: DecisionValues
     _problem: Problem
@@ -98,7 +98,7 @@ class WorstCaseDistribution:
 
     @cached_property
     def transport_cost(self) -> float:
-        """Σ mass · (shift + κ · flipped)."""
+        """Σ mass · (shift + κ · flipped), where a shift costs nothing up to r."""
         directions = np.atleast_2d(self.direction)
         costs = self._problem.feature_cost
         if costs is not None:
@@ -107,7 +107,9 @@ class WorstCaseDistribution:
             directions = directions * costs
         # The norm of shifts is the dual of that of the weights.
         sizes = [self._problem.norm.dual.value(each) for each in directions]
-        of_shifts = float(self.mass @ (self.shift * np.array(sizes)))
+        free = np.broadcast_to(self._problem.row_radius, self._data.codes.shape)
+        paid = np.maximum(self.shift * np.array(sizes) - free[self.rows], 0.0)
+        of_shifts = float(self.mass @ paid)
         flipped_mass = np.bincount(
             self.rows[self.flipped],
             self.mass[self.flipped],
@@ -138,6 +140,7 @@ def worst_case_distribution(
     y: Labels,
     *,
     radius: float | None = None,
+    row_radius: Costs | None = None,
     flip_cost: Costs | None = None,
     norm: NormName | None = None,
     feature_cost: Values = None,
@@ -155,7 +158,7 @@ def worst_case_distribution(
 
     Parameters
     ----------
-    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight
+    model, X, y, radius, row_radius, flip_cost, norm, feature_cost, sample_weight
         As in `worst_case_risk`, with the same defaults; X must be in memory, and there
         is one radius.
     positive, classes
@@ -187,6 +190,7 @@ def worst_case_distribution(
     data = decision_values(model, X, y, sample_weight, positive, classes)
     given = {
         "radius": radius,
+        "row_radius": row_radius,
         "flip_cost": flip_cost,
         "norm": norm,
         "feature_cost": feature_cost,

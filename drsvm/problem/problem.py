@@ -684,7 +684,7 @@ class Problem:
         if self.rows.is_sharded:
             return self.rows.worst_case(self.sum_parameters, loss, w, b, size, radii)
         risk = {"hinge": worst_case_hinge, "zero-one": worst_case_error}[loss]
-        margins = self.margins(w, b)
+        margins = self._after_shifts(self.margins(w, b), size)
         return risk(margins, self.sample_weight, size, radii, self.flip_cost)
 
     def objective(

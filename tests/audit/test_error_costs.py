@@ -53,6 +53,8 @@ def audits(draw):
     }
     ball["sample_weight"] = problem.sample_weight
     ball["feature_cost"] = draw(st.none() | st.just(np.linspace(0.5, 2.0, X.shape[1])))
+    if np.isinf(problem.flip_cost).all():
+        ball["row_radius"] = draw(st.sampled_from([0.0, 0.3]))
     if n_classes == 2:
         return draw(classifiers(problem)), X, problem.signs, ball
     pairs = [draw(classifiers(problem)) for _ in range(n_classes)]
@@ -80,6 +82,8 @@ def test_costs_are_those_of_the_linear_programs(audit, costs):
     classes, codes = two_classes(model, y) if np.ndim(model[0]) == 1 else (model, y)
     costs = np.array(costs[: len(classes[0])])
     options = options_of(classes, X, codes, ball)
+    # Labels are trusted if rows may shift for nothing.
+    beyond = np.maximum(options - ball.get("row_radius", 0.0), 0.0)
     weights = plain_prices(X, ball)[0]
     labels = [-1, 1] if np.ndim(model[0]) == 1 else range(len(costs))
     given = {
@@ -87,12 +91,13 @@ def test_costs_are_those_of_the_linear_programs(audit, costs):
         "loss": "zero-one",
         "costs": dict(zip(labels, costs.tolist(), strict=True)),
     }
-    expected = cost_program(options, costs, weights, ball["radius"])
+    expected = cost_program(beyond, costs, weights, ball["radius"])
     assert worst_case_risk(model, X, y, **given) == pytest.approx(
         expected, rel=1e-8, abs=1e-9
     )
     # A price may equal the radius up to rounding
     radii = ball["radius"] * np.array([0.999, 1.001])
+    given.pop("row_radius", None)
     low, high = (
         weights @ np.where(options <= radius, costs, 0.0).max(axis=1)
         for radius in radii
@@ -239,7 +244,11 @@ def test_whole_weights_count_as_rows():
             {"confidence": 0.95},
             "confidence=0.95 is for error rates, and the hinge loss of rows not seen has no bound",
         ),
-        ({"limit": "row"}, "limit='row' is for error rates: use loss='zero-one'"),
+        ({"limit": "row", "flip_cost": 1.0}, "limit: row_radius needs flip_cost=inf"),
+        ({"limit": "row", "row_radius": 0.1}, "leave out row_radius, or the limit"),
+        ({"row_radius": 0.1, "flip_cost": 1.0}, "row_radius needs flip_cost=inf"),
+        ({"row_radius": [0.1, 0.2, 0.3]}, "row_radius"),
+        ({"row_radius": -0.1}, "row_radius must be finite and at least 0"),
         ({"costs": [1, 2]}, "costs is for error rates"),
         (
             {"loss": "zero-one", "limit": "rows"},

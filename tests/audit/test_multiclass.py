@@ -58,6 +58,8 @@ def audit(seed, norm, n=6):
         if seed % 2
         else rng.choice([0.0, 1.0, 2.5], n, p=[0.4, 0.3, 0.3]) + (y == y[0])
     )
+    if seed % 5 == 0 and seed > 0:
+        ball["row_radius"] = 0.2 if seed % 2 else rng.choice([0.0, 0.1, 1.0], n)
     return (coef, intercept), X, y, ball
 
 

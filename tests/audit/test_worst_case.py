@@ -36,6 +36,10 @@ def audits(draw, **fixed):
         "norm": problem.norm.p,
     }
     ball["sample_weight"] = problem.sample_weight
+    if np.isinf(problem.flip_cost).all():
+        radii = st.sampled_from([0.0, 0.1, 1.0])
+        n = len(problem.signs)
+        ball["row_radius"] = draw(radii | st.lists(radii, min_size=n, max_size=n))
     return draw(classifiers(problem)), np.array(problem.X), problem.signs, ball
 
 
@@ -138,6 +142,8 @@ def test_where_no_maximum_exists_the_slack_is_kept(audit, slack):
     w = w * 2 / np.abs(X @ w).min()
     y = np.sign(X @ w)
     ball = {**ball, "radius": ball["radius"] + 0.01, "flip_cost": math.inf}
+    # Margins remain above 1.
+    ball["row_radius"] = np.minimum(ball.get("row_radius", 0), 0.5 / np.abs(w).sum())
     distribution = worst_case_distribution((w, 0.0), X, y, slack=slack, **ball)
     assert not distribution.attained
     check(distribution, (w, 0.0), X, y, slack=slack, **ball)
