@@ -26,7 +26,7 @@ FLOOR := 88
 # Python keeps the bytecode of modules, whatever the caller's settings: tests start many processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
+BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py benchmarks/public/*.py))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-lowest coverage lint docs bench paper clean

@@ -292,7 +292,8 @@ def report(
     name: str, title: str, sections: list[str], packages: Iterable[str] = ()
 ) -> None:
     """Print a report and save it as results/NAME.md."""
-    command = " ".join([f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    script = Path(sys.argv[0]).resolve().relative_to(HERE.parent)
+    command = " ".join(["python", script.as_posix(), *sys.argv[1:]])
     text = "\n\n".join([*head(title, command, packages), *sections]) + "\n"
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
