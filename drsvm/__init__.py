@@ -15,6 +15,7 @@ __version__ = "1.0.0rc2.dev0"
 if TYPE_CHECKING:
     from drsvm.audit import Shift as Shift
     from drsvm.audit import certified_accuracy as certified_accuracy
+    from drsvm.audit import certified_scorer as certified_scorer
     from drsvm.audit import explain as explain
     from drsvm.audit import find_label_issues as find_label_issues
     from drsvm.audit import measure_shift as measure_shift

@@ -118,6 +118,8 @@ def _function_and_arguments(name, kind, folder):
         return kind, {**of_model, **weighted}
     if name == "certified_accuracy":
         return kind, {**of_model, "radius": 0.1, **weighted}
+    if name == "certified_scorer":
+        return functools.partial(_scored, X=X, y=y), {"radius": 0.1}
     if name == "explain":
         return kind, {"model": fitted(), "X": X}
     if name == "measure_shift":
@@ -177,6 +179,11 @@ def _function_and_arguments(name, kind, folder):
         }
     assert name == "WorstCaseDisplay"
     return kind.from_estimator, {"estimator": fitted(), "X": X, "y": y, **weighted}
+
+
+def _scored(radius, norm=None, feature_cost=None, *, X, y):
+    scorer = drsvm.certified_scorer(radius, norm=norm, feature_cost=feature_cost)
+    return scorer(fitted(), X, y)
 
 
 @functools.cache

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from drsvm.audit.worst_case import DEFAULT_BALL
     from drsvm.audit.worst_case import attacked_risk as attacked_risk
     from drsvm.audit.worst_case import certified_accuracy as certified_accuracy
+    from drsvm.audit.worst_case import certified_scorer as certified_scorer
     from drsvm.audit.worst_case import worst_case_risk as worst_case_risk
     from drsvm.audit.worst_distribution import (
         WorstCaseDistribution as WorstCaseDistribution,

@@ -5,7 +5,9 @@ With a kernel, bounds on it.
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -212,21 +214,16 @@ def certified_accuracy(
 
     Examples
     --------
-    As a score, with every row shifted by up to 0.3 standard deviations:
+    With every row shifted by up to 0.3 standard deviations:
 
-    >>> from functools import partial
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from sklearn.model_selection import GridSearchCV
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> from drsvm import WassersteinSVC, certified_accuracy
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), WassersteinSVC())
-    >>> grid = {"wassersteinsvc__row_radius": [0.0, 0.1, 0.3]}
-    >>> score = partial(certified_accuracy, radius=0.3)
-    >>> search = GridSearchCV(model, grid, scoring=score).fit(X, y)
-    >>> round(float(search.best_score_), 2)
-    0.95
+    >>> model = make_pipeline(StandardScaler(), WassersteinSVC(row_radius=0.3))
+    >>> round(certified_accuracy(model.fit(X, y), X, y, radius=0.3), 2)
+    0.96
     """
     errors = worst_case_risk(
         model,
@@ -241,6 +238,44 @@ def certified_accuracy(
         limit="row",
     )
     return float(1.0 - errors)
+
+
+def certified_scorer(
+    radius: float, *, norm: NormName | None = None, feature_cost: Values = None
+) -> Callable[..., float]:
+    """Return a scorer of classifiers by `certified_accuracy`.
+
+    Parameters
+    ----------
+    radius, norm, feature_cost
+        As in `certified_accuracy`.
+
+    Returns
+    -------
+    callable
+        A function of a model, rows and labels, for ``scoring=`` in scikit-learn and in
+        `WassersteinSVCCV`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from drsvm import WassersteinSVC, certified_scorer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), WassersteinSVC())
+    >>> grid = {"wassersteinsvc__row_radius": [0.0, 0.1, 0.3]}
+    >>> search = GridSearchCV(model, grid, scoring=certified_scorer(0.3)).fit(X, y)
+    >>> round(float(search.best_score_), 2)
+    0.95
+    """
+    return partial(
+        certified_accuracy,
+        radius=validation.check_number(radius, "radius"),
+        norm=norm,
+        feature_cost=feature_cost,
+    )
 
 
 def attacked_risk(

@@ -39,7 +39,7 @@ N_RADII = 6
 # small to change a score.
 LARGE_GAP = 10.0
 # Those of `WassersteinSVC` and of `Problem` that belong to a setting
-PARAMETERS = ("flip_cost", "norm", "l2", "intercept_cost")
+PARAMETERS = ("flip_cost", "norm", "l2", "intercept_cost", "row_radius")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Setting:
     def params(self, radius: float) -> dict[str, Any]:
         """Return the parameters of `WassersteinSVC` for one of the radii.
 
-        Flip costs by row are not among them.
+        Flip costs and radii by row are not among them.
         """
         params: dict[str, Any] = {"radius": float(radius)}
         for name in PARAMETERS:
@@ -78,10 +78,11 @@ class Setting:
 
     def parameters_of(self, rows: np.ndarray) -> dict[str, Any]:
         """Return the parameters of `Problem` for some of the rows."""
-        flip_cost = self.parameters["flip_cost"]
-        if np.ndim(flip_cost) > 0:
-            flip_cost = flip_cost[rows]
-        return {**self.parameters, "flip_cost": flip_cost}
+        parameters = dict(self.parameters)
+        for name in ("flip_cost", "row_radius"):
+            if np.ndim(parameters[name]) > 0:
+                parameters[name] = parameters[name][rows]
+        return parameters
 
     def __str__(self) -> str:
         flip_cost = self.parameters["flip_cost"]
@@ -93,6 +94,11 @@ class Setting:
         )
         if self.class_weight is not None:
             words += f", class weights {self.class_weight}"
+        row_radius = self.parameters["row_radius"]
+        if np.ndim(row_radius) > 0:
+            words += ", row radii by row"
+        elif row_radius > 0.0:
+            words += f", row radius {row_radius:.3g}"
         return words
 
 
@@ -212,6 +218,7 @@ def score_path(
     # 2. Score all these classifiers on the test rows.
     scores = _scores(
         scorer,
+        setting,
         data.classes,
         coefs,
         intercepts,
@@ -269,7 +276,9 @@ def _path(
     return solutions, n_missing == 0
 
 
-def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
+def _scores(
+    scorer, setting: Setting, classes, coefs, intercepts, rows, labels, weights
+) -> np.ndarray:
     """Return the score of every classifier on some rows."""
     if scorer is None:
         # The accuracy, of all classifiers at once: one product with the rows.
@@ -281,15 +290,23 @@ def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.nda
             codes = decisions.argmax(axis=-1)
         return np.average(classes[codes] == labels[:, None], axis=0, weights=weights)
 
-    # Any other score, of one classifier after the other. A scorer that is made from a
-    # metric takes weights if the metric does.
+    # Any other score, of one classifier after the other, each with its ball, by which
+    # a score may go. One that is made from a metric takes weights if the metric does.
     given = {}
     metric = getattr(scorer, "_score_func", scorer)
     if weights is not None and "sample_weight" in signature(metric).parameters:
         given["sample_weight"] = weights
     scores = []
-    for coef, intercept in zip(coefs, intercepts, strict=True):
-        model = WassersteinSVC()
+    feature_cost = setting.parameters["feature_cost"]
+    # The last one has no weights, whatever its radius.
+    radii = np.append(setting.radii, setting.auto_radius)
+    for radius, coef, intercept in zip(radii, coefs, intercepts, strict=True):
+        params = setting.params(radius)
+        model = WassersteinSVC(**params, feature_cost=feature_cost)
+        model.radius_ = model.radius
+        # Those by row are not known for other rows.
+        model._row_radius = params.get("row_radius")
+        model._flip_cost_by_row = "flip_cost" not in params
         model.classes_ = classes
         model.n_features_in_ = rows.shape[1]
         model.coef_ = coef

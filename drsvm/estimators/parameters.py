@@ -20,6 +20,7 @@ MAY_BE_ARRAYS = (
     "monotonic_cst",
     "norms",
     "radii",
+    "row_radius",
 )
 
 

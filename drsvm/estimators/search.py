@@ -61,8 +61,13 @@ from drsvm.estimators.selection_rules import (
     weighs_classes_equally,
 )
 from drsvm.problem.norms import norm_for
-from drsvm.problem.validation import check_flip_cost, check_flip_costs, check_number
-from drsvm.solvers.base import Solver, check_count
+from drsvm.problem.validation import (
+    check_flip_cost,
+    check_flip_costs,
+    check_number,
+    check_row_radius,
+)
+from drsvm.solvers.base import LEAST_RADIUS, Solver, check_count
 from drsvm.solvers.interior_point.small import are_few
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.arguments import about
@@ -122,6 +127,10 @@ class WassersteinSVCCV(
         (:doc:`/choosing`). A callable receives `cv_results_` and returns an index.
     refit : bool, default=True
         Whether to refit on all rows with the chosen parameters.
+    row_radius : float or sequence, default=0
+        How far every row may shift on its own, see `WassersteinSVC`; `fit` takes one
+        per row. The accuracy counts no shifts: to choose between several, use
+        ``scoring=certified_scorer(...)``, with ``threshold="optimum"``.
     max_time : float, optional
         Time limit for `fit` in seconds. If it is too short for all folds, a
         ConvergenceWarning is issued, and only the completed ones have scores; if none
@@ -142,16 +151,16 @@ class WassersteinSVCCV(
     ----------
     cv_results_ : dict of arrays
         One entry per candidate: ``param_radius``, ``param_flip_cost``, ``param_norm``,
-        ``param_l2``, ``param_intercept_cost``, ``param_class_weight``, ``params``,
-        ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``, ``mean_fit_time``, ``largest_gap``, ``auto_radius`` (of its
-        setting) and ``constant_score`` (of always predicting the majority). It can be
-        converted to a pandas DataFrame.
+        ``param_l2``, ``param_intercept_cost``, ``param_row_radius``,
+        ``param_class_weight``, ``params``, ``split<k>_test_score``,
+        ``mean_test_score``, ``std_test_score``, ``rank_test_score``, ``mean_fit_time``,
+        ``largest_gap``, ``auto_radius`` (of its setting) and ``constant_score`` (of
+        always predicting the majority). It can be converted to a pandas DataFrame.
     best_index_, best_params_, best_score_ : int, dict, float
         Index and parameters of the chosen candidate, and its mean score.
-    radius_, flip_cost_, norm_, l2_, intercept_cost_, class_weight_
-        The chosen parameters. `flip_cost_` is None if `fit` took one per row; after the
-        refit, `intercept_cost_` is a number.
+    radius_, flip_cost_, norm_, l2_, intercept_cost_, row_radius_, class_weight_
+        The chosen parameters. `flip_cost_` and `row_radius_` are None if `fit` took one
+        per row; after the refit, `intercept_cost_` is a number.
     n_splits_ : int
         Number of folds.
     coef_, intercept_, certified_intercept_, threshold_, sigmoids_, classes_, mean_
@@ -197,6 +206,7 @@ class WassersteinSVCCV(
         tol: float | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        row_radius: Any = 0.0,
     ):
         self.radii = radii
         self.flip_costs = flip_costs
@@ -220,6 +230,7 @@ class WassersteinSVCCV(
         self.tol = tol
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.row_radius = row_radius
 
     def decision_function(self, X: Matrix) -> Vector:
         """Return w·x + b of the refit for every row.
@@ -252,14 +263,15 @@ class WassersteinSVCCV(
         sample_weight: Values = None,
         groups: Labels = None,
         flip_cost: Values = None,
+        row_radius: Values = None,
     ) -> Self:
         """Choose the parameters by cross-validation and fit the classifier.
 
         Parameters
         ----------
-        X, y, sample_weight, flip_cost
+        X, y, sample_weight, flip_cost, row_radius
             As in `WassersteinSVC.fit`. Scores that accept weights use them, too;
-            `flip_cost` replaces the parameter.
+            `flip_cost` and `row_radius` replace the parameters.
         groups : array of shape (n_samples,), optional
             Groups for a splitter that keeps them together.
 
@@ -270,10 +282,10 @@ class WassersteinSVCCV(
             far is stored first.
         """
         with following(message=print) if self.verbose else nullcontext():
-            self._fit(X, y, sample_weight, groups, flip_cost)
+            self._fit(X, y, sample_weight, groups, flip_cost, row_radius)
         return self
 
-    def _fit(self, X, y, sample_weight, groups, flip_cost) -> None:
+    def _fit(self, X, y, sample_weight, groups, flip_cost, row_radius) -> None:
         """Do what `fit` does, once progress is followed."""
         # 1. Check parameters and data.
         check_single_parameters(self)
@@ -294,7 +306,7 @@ class WassersteinSVCCV(
         # 2. List the folds and the settings, each with its radii.
         folds = self._folds(data, groups)
         self.n_splits_ = len(folds)
-        settings = self._settings(data, flip_cost, time)
+        settings = self._settings(data, flip_cost, row_radius, time)
 
         # 3. Solve and score a path of radii for every fold and setting.
         n_paths = len(folds) * len(settings)
@@ -318,7 +330,7 @@ class WassersteinSVCCV(
 
         # 5. Fit to all rows.
         if self.refit:
-            rows = (data.X, data.y, data.sample_weight, flip_cost)
+            rows = (data.X, data.y, data.sample_weight, flip_cost, row_radius)
             self._refit(rows, context, TimeLimit(time.left()))
         context.call_on_fit_task_end(
             estimator=self, X=X, y=y, reconstruction_attributes={}
@@ -356,7 +368,9 @@ class WassersteinSVCCV(
         parts = splits(cv, data.X, data.y, groups, data.sample_weight)
         return [Fold(number, *part) for number, part in enumerate(parts)]
 
-    def _settings(self, data: FitData, flip_cost, time: TimeLimit) -> list[Setting]:
+    def _settings(
+        self, data: FitData, flip_cost, row_radius, time: TimeLimit
+    ) -> list[Setting]:
         """Return the grid of settings, each with its radii.
 
         The first one is what the selection starts from.
@@ -376,6 +390,12 @@ class WassersteinSVCCV(
         if not self.fit_intercept:
             intercept_costs = [math.inf]
         given_radii, n_radii = self._given_radii()
+        row_radii = self._given_row_radii(row_radius, len(data.y))
+        if given_radii is not None and given_radii[-1] == 0.0 and np.any(row_radii):
+            raise ValueError(
+                "radii has 0, but row_radius needs a radius above 0: use "
+                f"{LEAST_RADIUS:g}."
+            )
 
         # 2. For every norm the automatic radius and ridge, from all rows
         data = without_gross_errors(self, data)
@@ -404,13 +424,14 @@ class WassersteinSVCCV(
                     radii = default_radii(problems, n_radii, rule.radius)
             # 3. All combinations of the others. The first of each is in the first
             # setting.
-            grid = product(flip_costs, ridges, intercept_costs)
-            for cost, ridge, intercept_cost in grid:
+            grid = product(flip_costs, ridges, intercept_costs, row_radii)
+            for cost, ridge, intercept_cost, shift in grid:
                 parameters = {
                     **common,
                     "flip_cost": cost,
                     "l2": rule.l2 if ridge is None else ridge,
                     "intercept_cost": intercept_cost,
+                    "row_radius": shift,
                 }
                 settings.append(
                     Setting(data.class_weight, parameters, radii, rule.radius)
@@ -430,6 +451,13 @@ class WassersteinSVCCV(
             return None, check_count(radii, "radii", expected)
         checked = [check_number(radius, "radii") for radius in listed(radii, "radii")]
         return np.array(sorted(checked, reverse=True)), len(checked)
+
+    def _given_row_radii(self, row_radius, n: int) -> list[Any]:
+        """Return how far rows may shift on their own: numbers, or one array by row."""
+        if row_radius is not None:
+            return [check_row_radius(row_radius, n)]
+        given = listed(self.row_radius, "row_radius")
+        return [check_number(radius, "row_radius") for radius in given]
 
     def _score_paths(
         self, data: FitData, folds, settings, scorer, context, time: TimeLimit
@@ -486,8 +514,9 @@ class WassersteinSVCCV(
         self.best_index_ = index
         self.best_params_ = self.cv_results_["params"][index]
         self.best_score_ = float(self.cv_results_["mean_test_score"][index])
-        # Flip costs by row are not among the parameters
+        # What is given by row is not among the parameters
         self.flip_cost_ = None
+        self.row_radius_ = None
         for name, value in self.best_params_.items():
             setattr(self, f"{name}_", value)
         if self.verbose:
@@ -564,7 +593,7 @@ class WassersteinSVCCV(
 
     def _fit_chosen(self, rows: tuple[Any, ...], time: TimeLimit) -> bool:
         """Fit with the chosen parameters; return whether the classifier is constant."""
-        X, y, sample_weight, flip_cost = rows
+        X = rows[0]
         model = self._chosen_classifier().set_params(max_time=time)
         try:
             # X is the checked array.
@@ -577,13 +606,18 @@ class WassersteinSVCCV(
                     "Different scales|Far-off rows",
                     UserWarning,
                 )
-                model.fit(X, y, sample_weight, flip_cost)
+                model.fit(*rows)
                 return is_constant(model.decision_function(X))
         finally:
             # An interrupted fit has stored its best result so far.
             for name, value in vars(model).items():
                 if name.endswith("_"):
                     setattr(self, name, value)
+
+    @property
+    def _row_radius(self) -> float | None:
+        """That of the training, for audits; None if only `fit` knew one per row."""
+        return self.row_radius_
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the adversary of the training, for `audit.model_layers`."""

@@ -32,6 +32,7 @@ BALL = {
     "l2": 0.0,
     "fit_intercept": True,
     "feature_cost": None,
+    "row_radius": 0.0,
 }
 LIMITS = {"solver": "auto", "tol": 1e-4, "max_iter": None}
 
@@ -63,6 +64,7 @@ def test_flip_costs_of_rows_are_no_parameter_but_are_sliced():
         "norm": 2,
         "l2": 0.0,
         "intercept_cost": "auto",
+        "row_radius": 0.0,
         "class_weight": None,
     }
     np.testing.assert_array_equal(one.parameters_of([4, 1])["flip_cost"], [4.0, 1.0])
@@ -75,6 +77,15 @@ def test_flip_costs_of_rows_are_no_parameter_but_are_sliced():
     assert str(setting(class_weight="balanced")).endswith(
         "flip cost 5.0, intercept cost auto, class weights balanced"
     )
+
+
+def test_radii_of_rows_are_no_parameter_but_are_sliced():
+    one = setting(row_radius=np.arange(6.0))
+    assert "row_radius" not in one.params(0.2)
+    np.testing.assert_array_equal(one.parameters_of([4, 1])["row_radius"], [4.0, 1.0])
+    assert str(one).endswith("row radii by row")
+    assert setting(row_radius=0.3).params(0.2)["row_radius"] == 0.3
+    assert str(setting(row_radius=0.3)).endswith("row radius 0.3")
 
 
 # Radii

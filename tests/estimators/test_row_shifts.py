@@ -5,11 +5,21 @@ import math
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.model_selection import StratifiedKFold, cross_validate
+from sklearn.model_selection import StratifiedKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from thorough import unless_long
 
-from drsvm import Problem, WassersteinSVC, solve
+from drsvm import (
+    Problem,
+    WassersteinSVC,
+    WassersteinSVCCV,
+    certified_accuracy,
+    certified_scorer,
+    solve,
+    worst_case_risk,
+)
 from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.sampling import to_host
 
@@ -109,3 +119,109 @@ def test_radii_of_rows_are_routed_as_weights_are():
         expected = WassersteinSVC(0.01).fit(rows, y[train], row_radius=radii[train])
         assert one[-1].coef_.tolist() == expected.coef_.tolist()
         assert other[-1].coef_.tolist() == expected.coef_.tolist()
+
+
+def test_scorers_count_rows_that_no_shift_turns():
+    X, y, _ = two_classes()
+    scorer = certified_scorer(0.2, norm=1)
+    model = LinearSVC(dual=False)
+    scores = cross_val_score(model, X, y, cv=3, scoring=scorer)
+    for (train, test), score in zip(
+        StratifiedKFold(3).split(X, y), scores, strict=True
+    ):
+        model.fit(X[train], y[train])
+        leads = (2 * y[test] - 1) * model.decision_function(X[test])
+        assert score == np.mean(leads > 0.2 * np.abs(model.coef_).max())
+    with pytest.raises(ValueError, match="radius=-1"):
+        certified_scorer(-1)
+
+
+@pytest.mark.parametrize("n", unless_long([90], [90, 6000]))
+def test_searches_score_with_the_norm_of_the_candidate(n):
+    X, y, _ = two_classes(n)
+    test = np.arange(n) < n // 3
+    search = WassersteinSVCCV(
+        [1e-3],
+        norms=[1, math.inf],
+        l2=0.0,
+        row_radius=[0.0, 0.3],
+        threshold="optimum",
+        scoring=certified_scorer(0.3),
+        cv=[(np.flatnonzero(~test), np.flatnonzero(test))],
+    )
+    found = search.fit(X, y).cv_results_
+    assert found["param_row_radius"].tolist() == [0.0, 0.3, 0.0, 0.3]
+    for params, score in zip(found["params"], found["mean_test_score"], strict=True):
+        svc = WassersteinSVC(**params, threshold="optimum").fit(X[~test], y[~test])
+        share = certified_accuracy(svc, X[test], y[test], 0.3)
+        # Folds of a search are solved to 1e-4.
+        assert score == pytest.approx(share, abs=0.03)
+    chosen = WassersteinSVC(**search.best_params_, threshold="optimum").fit(X, y)
+    assert search.coef_.tolist() == chosen.coef_.tolist()
+
+
+def test_searches_take_a_radius_for_every_row():
+    X, y, radii = two_classes()
+    rng = np.random.default_rng(0)
+    test = np.arange(len(y)) < 30
+    folds = [(np.flatnonzero(~test), np.flatnonzero(test))]
+    options = {"l2": 0.0, "threshold": "optimum", "selection": "best", "cv": folds}
+    search = WassersteinSVCCV([0.05], **options).fit(X, y, row_radius=radii)
+    assert search.row_radius_ is None
+    alone = WassersteinSVC(**search.best_params_, threshold="optimum")
+    trained = alone.fit(X[~test], y[~test], row_radius=radii[~test])
+    assert search.best_score_ == trained.score(X[test], y[test])
+    np.testing.assert_allclose(search.coef_, alone.fit(X, y, row_radius=radii).coef_)
+    # The same radius for all rows is a parameter.
+    same = WassersteinSVCCV([0.05], **options).fit(X, y, row_radius=np.full(90, 0.2))
+    assert same.row_radius_ == 0.2
+    # Radii go with their rows.
+    order = rng.permutation(len(y))
+    options["cv"] = 3
+    ordered = WassersteinSVCCV(4, **options).fit(X, y, row_radius=radii)
+    assert ordered.radius_ > 0.0
+    options["cv"] = [
+        (np.flatnonzero(np.isin(order, train)), np.flatnonzero(np.isin(order, test)))
+        for train, test in StratifiedKFold(3).split(X, y)
+    ]
+    moved = WassersteinSVCCV(4, **options)
+    moved.fit(X[order], y[order], row_radius=radii[order])
+    assert moved.best_score_ == pytest.approx(ordered.best_score_)
+    np.testing.assert_allclose(moved.coef_, ordered.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ({"row_radius": [0.0, -0.1]}, "row_radius=-0.1"),
+        ({"row_radius": None}, "row_radius must be a number, got None"),
+        ({"row_radius": []}, "row_radius must contain at least one value"),
+        ({"row_radius": 0.1, "radii": [0.1, 0.0]}, "radii has 0"),
+        ({"row_radius": 0.1, "flip_costs": 1.0}, "row_radius needs flip_cost=inf"),
+    ],
+)
+def test_errors_of_searches_name_the_value(parameters, error):
+    X, y, _ = two_classes()
+    with pytest.raises((TypeError, ValueError), match=error):
+        WassersteinSVCCV(**parameters).fit(X, y)
+
+
+def test_audits_of_a_search_are_of_the_chosen_ball():
+    X, y, radii = two_classes()
+    options = {"l2": 0.0, "threshold": "optimum"}
+    search = WassersteinSVCCV([0.05], row_radius=0.2, **options).fit(X, y)
+    alone = WassersteinSVC(0.05, row_radius=0.2, **options).fit(X, y)
+    assert worst_case_risk(search, X, y) == worst_case_risk(alone, X, y)
+    # In folds, a score knows the ball of a candidate as well.
+    balls = []
+
+    def score(model, X, y):
+        balls.append(worst_case_risk(model, X, y))
+        assert balls[-1] == worst_case_risk(model, X, y, radius=0.05, row_radius=0.2)
+        return balls[-1]
+
+    search.set_params(scoring=score, n_jobs=1).fit(X, y)
+    assert len(balls) == 10
+    search = WassersteinSVCCV([0.05], **options).fit(X, y, row_radius=radii)
+    with pytest.raises(ValueError, match="row_radius is required"):
+        worst_case_risk(search, X, y)
