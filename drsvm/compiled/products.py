@@ -191,7 +191,7 @@ def _add_four_rows(tile, scaled, n, a, out):
     d = tile.shape[0]
     whole = a + (d - a) // 4 * 4
     for b in range(a, whole, 4):
-        _add_four_by_four(scaled, tile, b, n, out, a)
+        add_four_by_four(scaled, tile, b, n, out, a)
     for b in range(whole, d):
         p0 = q0 = r0 = s0 = 0.0
         for i in range(n):
@@ -206,7 +206,7 @@ def _add_four_rows(tile, scaled, n, a, out):
 
 
 @compiled(fastmath=FAST, inner=True)
-def _add_four_by_four(left, right, b, n, out, row):
+def add_four_by_four(left, right, b, n, out, row):
     """Add left · rightᵀ to a 4 × 4 block of `out`.
 
     It takes the four rows of `left` and the rows b … b + 3 of `right`, over n columns.
