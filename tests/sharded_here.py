@@ -82,10 +82,17 @@ class ChannelHere(WorkerChannel):
 
 
 def sharded_problem(
-    X, y, cuts, sample_weight=None, flip_costs=None, coordinator=ShardsHere, **ball
+    X,
+    y,
+    cuts,
+    sample_weight=None,
+    flip_costs=None,
+    row_radii=None,
+    coordinator=ShardsHere,
+    **ball,
 ):
     """Return the problem on rows that are cut before some of them."""
-    columns = X, y, sample_weight, flip_costs
+    columns = X, y, sample_weight, flip_costs, row_radii
     ends = pairwise([0, *cuts, len(y)])
     chunks = [
         Chunk.checked(
@@ -98,6 +105,7 @@ def sharded_problem(
     units = survey.units()
     shards = [chunk.shard(units) for chunk in chunks if survey.used[chunk.number] > 0]
     problem = object.__new__(Problem)
+    problem._set(row_radius=ball.pop("row_radius", 0.0))
     problem._set(
         **ShardedRows(coordinator(shards), survey).attributes(
             ball.pop("flip_cost", 1.0)
@@ -110,7 +118,6 @@ def sharded_problem(
         "fit_intercept": False,
         "intercept_cost": math.inf,
     }
-    problem._set(row_radius=0.0)
     problem._set_parameters(
         **defaults | {"feature_cost": None, "monotonic_cst": None} | ball
     )
@@ -122,9 +129,9 @@ def sharded(problem, cuts, coordinator=ShardsHere):
     ball = {name: getattr(problem, name) for name in PARAMETERS} | {
         "coordinator": coordinator
     }
-    del ball["row_radius"]
-    costs = ball.pop("flip_cost")
-    ball |= {"flip_costs": costs} if getattr(costs, "ndim", 0) else {"flip_cost": costs}
+    for number, by_row in (("flip_cost", "flip_costs"), ("row_radius", "row_radii")):
+        if getattr(ball[number], "ndim", 0):
+            ball[by_row] = ball.pop(number)
     return sharded_problem(
         problem.X, problem.signs, cuts, problem.sample_weight, **ball
     )

@@ -23,6 +23,8 @@ WIDTH = 0.3
 NAMES = ("rbf", "laplacian", "poly", "linear", "precomputed")
 # The kernels whose γ is a width
 WITH_WIDTH = ("rbf", "laplacian")
+# Those of which it is known how far φ(x) moves at most when x does
+WITH_REACH = ("rbf", "linear")
 
 
 @dataclass(frozen=True, eq=False)

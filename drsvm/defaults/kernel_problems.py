@@ -48,7 +48,7 @@ from drsvm.problem.validation import check_flip_costs
 from drsvm.solvers.base import generator_of
 from drsvm.solvers.landmarks.landmark_solver import Landmarks
 from drsvm.solvers.landmarks.span import WIDER
-from drsvm.utils.annotations import Matrix, Vector
+from drsvm.utils.annotations import Costs, Matrix, Vector
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.progress import stage
 
@@ -81,6 +81,34 @@ class KernelProblems(NamedTuple):
 
     None where that would take values of the kernel that are not kept.
     """
+
+    def with_reach(self, kernel: KernelParameters, radii: Costs) -> "KernelProblems":
+        """Return the problems whose rows may each shift within a radius.
+
+        φ(x_i) then moves no farther than the reach of this radius, and a decision value
+        f(x_i) + b by no more than the reach times ‖f‖.
+
+        Parameters
+        ----------
+        kernel : KernelParameters
+            The kernel.
+        radii : float or array of shape (n,)
+            The radii, in the units of the points.
+
+        Returns
+        -------
+        KernelProblems
+            The problems.
+        """
+        reach = kernel.function(self.gamma).reach(radii)
+        shifting = self.problems.given[0].replace(row_radius=reach)
+        problems = self.problems.with_checked(row_radius=shifting.row_radius)
+        anywhere = []
+        for problem in self.anywhere:
+            if problem is not None:
+                problem = problem.replace(row_radius=reach)
+            anywhere.append(problem)
+        return self._replace(problems=problems, anywhere=anywhere)
 
 
 def problems_in_feature_space(
@@ -286,7 +314,7 @@ def some_rows(
 
 
 def with_copies_joined(data: FitData) -> FitData:
-    """Let the first of equal rows with the same label and flip cost count for all.
+    """Let the first of equal rows with the same label, cost and radius count for all.
 
     Its weight is that of all of them, and that of the others is 0.
     """
@@ -295,6 +323,7 @@ def with_copies_joined(data: FitData) -> FitData:
     if given is None:
         given = np.ones(n)
     costs = np.broadcast_to(check_flip_costs(data.flip_cost, n), n)
+    radii = np.broadcast_to(data.row_radius, n)
     # 1. Rows that may be equal: those with the same random projection, in single
     # precision, because projections of equal rows may differ in the last digit
     directions = np.random.default_rng(0).normal(size=data.X.shape[1])
@@ -311,6 +340,7 @@ def with_copies_joined(data: FitData) -> FitData:
     rows = sparse.csr_array(data.X[some])
     labels = data.y[some].tolist()
     costs = costs[some].tolist()
+    radii = radii[some].tolist()
     first_places: dict[Any, int] = {}
     first = []
     for place, (start, end) in enumerate(pairwise(rows.indptr)):
@@ -319,6 +349,7 @@ def with_copies_joined(data: FitData) -> FitData:
             rows.indices[start:end].tobytes(),
             labels[place],
             costs[place],
+            radii[place],
         )
         first.append(first_places.setdefault(content, place))
 

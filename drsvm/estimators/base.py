@@ -40,6 +40,7 @@ from drsvm.estimators.parameters import check_single_parameters
 from drsvm.estimators.solving import optimum_is_constant
 from drsvm.problem.backends import backend_of
 from drsvm.problem.result import Results
+from drsvm.problem.validation import check_number
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.clock import TimeLimit
 from drsvm.utils.parallel import single_threaded_blas
@@ -216,6 +217,7 @@ class FitMixin(CommonMixin, ABC):
         fit_intercept: bool
         flip_cost: Any
         max_time: float | TimeLimit | None
+        row_radius: float
         threshold: str | Mapping[Any, float]
         verbose: int
 
@@ -255,7 +257,7 @@ class FitMixin(CommonMixin, ABC):
             replaces the parameter `flip_cost`.
         row_radius : array of shape (n_samples,), optional
             How far each sample may shift on its own, or one number. It replaces the
-            parameter `row_radius`, which `WassersteinSVC` has.
+            parameter `row_radius`.
 
         Returns
         -------
@@ -275,6 +277,7 @@ class FitMixin(CommonMixin, ABC):
                 flip_cost = self.flip_cost
             data = self._check_data(X, y, sample_weight, flip_cost)
             data = replace(data, row_radius=self._given_row_radius(row_radius))
+            data = self._prepared(data)
             self.classes_ = data.classes
             goal = goal_of(self.threshold, data.classes, self.fit_intercept)
             # 2. Pose the problems of the classes, choose radius and ridge, and solve.
@@ -309,13 +312,14 @@ class FitMixin(CommonMixin, ABC):
         return self
 
     def _given_row_radius(self, row_radius: Values) -> Any:
-        """Return how far each row may shift on its own, which few classes support."""
+        """Return how far each row may shift on its own."""
         if row_radius is None:
-            return 0.0
-        raise ValueError(
-            f"row_radius is supported by WassersteinSVC, not by {type(self).__name__}: "
-            "leave it out."
-        )
+            return check_number(self.row_radius, "row_radius")
+        return row_radius
+
+    def _prepared(self, data: FitData) -> FitData:
+        """Return checked data, with their radii, as the problems take them."""
+        return data
 
     def _finished_statuses(self) -> Statuses:
         """Return the statuses of runs that need no warning."""

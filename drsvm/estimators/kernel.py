@@ -17,7 +17,7 @@ from drsvm.certificate.certificate import dual_point
 from drsvm.defaults.binary_problems import Solved
 from drsvm.defaults.fit_data import FitData, RemoteFitData
 from drsvm.defaults.group_landmarks import MOST
-from drsvm.defaults.kernel_parameters import KernelParameters
+from drsvm.defaults.kernel_parameters import WITH_REACH, KernelParameters
 from drsvm.defaults.kernel_problems import (
     KernelProblems,
     problems_in_feature_space,
@@ -43,7 +43,7 @@ from drsvm.problem.kernel_classifier import KernelClassifier
 from drsvm.problem.kernel_functions import KernelFunction
 from drsvm.problem.problem import Problem
 from drsvm.problem.result import Result, Results, Status
-from drsvm.problem.validation import check_indices, check_rows
+from drsvm.problem.validation import check_indices, check_row_radius, check_rows
 from drsvm.solvers.base import check_count
 from drsvm.solvers.landmarks.landmark_solver import Landmarks
 from drsvm.utils.annotations import Matrix, Vector
@@ -98,6 +98,11 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
     radius : float or "auto", default="auto"
         Budget of the adversary: the average shift of a sample in the feature space.
         "auto" as in `WassersteinSVC`.
+    row_radius : float, default=0
+        By how much every row may shift on its own, beyond the average shift by
+        `radius`; in `fit` also one number per row. It is a Euclidean length in the
+        units of the features (times their costs), not in the feature space, and needs
+        the kernel "rbf" or "linear", and trusted labels. See :doc:`/row_shifts`.
     flip_cost : float or dict, default=inf
         Cost of flipping a label, in units of a shift in the feature space.
     l2 : float or "auto", default="auto"
@@ -174,6 +179,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         n_landmarks: int | Literal["auto"] = "auto",
         landmarks: Any = None,
         radius: float | Literal["auto"] = "auto",
+        row_radius: float = 0.0,
         flip_cost: float | Mapping[Any, float] = math.inf,
         l2: float | Literal["auto"] = "auto",
         fit_intercept: bool = True,
@@ -199,6 +205,7 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
         self.radius = radius
+        self.row_radius = row_radius
         self.flip_cost = flip_cost
         self.l2 = l2
         self.fit_intercept = fit_intercept
@@ -232,6 +239,26 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         # features, not about functions of them.
         if self.kernel != "precomputed":
             without_gross_errors(self, data)
+        return data
+
+    def _given_row_radius(self, row_radius):
+        row_radius = super()._given_row_radius(row_radius)
+        if np.any(row_radius) and self.kernel not in WITH_REACH:
+            raise ValueError(
+                "row_radius needs kernel='rbf' or 'linear', got "
+                f"kernel={self.kernel!r}: how far its functions move when a row shifts "
+                "is not known. Use one of these, or radius alone."
+            )
+        return fetched_from_gpu(row_radius)
+
+    def _prepared(self, data):
+        if isinstance(data, RemoteFitData) and np.ndim(data.row_radius):
+            raise ValueError(
+                "A kernel takes a row_radius for each row in memory only: give one "
+                "number for all rows on a cluster."
+            )
+        radii = check_row_radius(data.row_radius, data.y.shape[0])
+        data = replace(data, row_radius=radii)
         # Copies are one row with more weight, unless given folds may part them.
         has_given_folds = self.cv is not None and not np.isscalar(self.cv)
         if isinstance(data, RemoteFitData) or has_given_folds:
@@ -242,7 +269,11 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         self, data: FitData, callbacks: FitCallbacks, time: TimeLimit
     ) -> SolvedKernel:
         with naming_large_entries(data):
-            problems, gamma, basis, anywhere = self._pose(data, time)
+            posed = self._pose(data, time)
+            # The rules for radius and ridge are about rows that shift on average.
+            if np.any(data.row_radius):
+                posed = posed.with_reach(self._kernel(), data.row_radius)
+        problems, gamma, basis, anywhere = posed
         # In a span the problems are linear. Any solver takes them.
         solver = "auto"
         if basis is None:

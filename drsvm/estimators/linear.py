@@ -45,7 +45,7 @@ from drsvm.estimators.solving import solve_problems
 from drsvm.problem.backends import is_remote, to_numpy
 from drsvm.problem.memory_rows import MemoryRows, dense, must_stay
 from drsvm.problem.norms import norm_for
-from drsvm.problem.validation import as_rows, check_indices, check_number
+from drsvm.problem.validation import as_rows, check_indices
 from drsvm.solvers.base import LEAST_RADIUS, Solver
 from drsvm.solvers.selection import is_auto
 from drsvm.utils.annotations import Labels, Matrix, NormName, Values, Vector
@@ -231,15 +231,17 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
     def _solve(self, data: FitData, callbacks: FitCallbacks, time: TimeLimit) -> Solved:
         with naming_large_entries(data):
             given = data.problems(self._problem_parameters(data.flip_cost))
-            # An error should not wait for the rules.
-            shifting = given[0].replace(row_radius=data.row_radius)
+            # An error should not wait for the rules, which are about rows that shift on
+            # average. Rows on a cluster have their radii with them.
+            shifting = [each.replace(row_radius=data.row_radius) for each in given]
+            given = [each.with_checked(row_radius=0.0) for each in shifting]
             # Only "auto" may choose other coordinates.
             problems = BinaryProblems.at_centre(given, in_span=is_auto(self.solver))
             problems = regularised(
                 problems, self.radius, self.l2, self.solver, data, time
             )
-        if shifting.has_row_radius:
-            problems = self._with_row_radius(problems, shifting.row_radius)
+        if shifting[0].has_row_radius:
+            problems = self._with_row_radius(problems, shifting[0].row_radius)
         limits = {
             "tol": self.tol,
             "max_iter": self.max_iter,
@@ -266,11 +268,6 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         if radius == 0.0 and self.radius == "auto":
             radius = LEAST_RADIUS
         return problems.with_checked(radius=radius, row_radius=row_radius)
-
-    def _given_row_radius(self, row_radius):
-        if row_radius is None:
-            return check_number(self.row_radius, "row_radius")
-        return row_radius
 
     def _store_classifier(self, data: FitData, solved: Solved) -> None:
         self.coef_ = data.like(solved.weights)

@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import erf
 
 from drsvm.problem.memory_rows import dense
-from drsvm.utils.annotations import Matrix, Vector
+from drsvm.utils.annotations import Costs, Matrix, Vector
 from drsvm.utils.compensated_sums import ULP, compensated_transposed_dot
 from drsvm.utils.lazy import cached_property
 
@@ -62,6 +62,15 @@ class KernelFunction(ABC):
 
     precision: ClassVar[float] = 2 * ULP
     """The relative error of the values."""
+
+    def reach(self, shifts: Costs) -> Costs | None:
+        """Return how far φ(x) moves at most if x moves by up to given distances.
+
+        None if that is not known.
+        """
+        if self.lipschitz is None:
+            return None
+        return self.lipschitz * shifts
 
     @abstractmethod
     def values(self, X: Matrix, Z: Matrix) -> np.ndarray:
@@ -157,6 +166,10 @@ class Rbf(Radial):
     @property
     def lipschitz(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return math.sqrt(2.0 * self.gamma)
+
+    def reach(self, shifts):
+        # ‖φ(x) − φ(x′)‖² = 2 − 2 exp(−γ‖x − x′‖²), at most (L ‖x − x′‖)²
+        return np.sqrt(-2.0 * np.expm1(-self.gamma * np.square(shifts)))
 
     def exponents(self, X, Z):
         # −γ‖x − z‖² is the product of (−γ‖x‖², 2γx, 1) and (1, z, −γ‖z‖²).

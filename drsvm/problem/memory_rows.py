@@ -137,8 +137,8 @@ class HostRows(Rows):
     def with_flip_costs(self, flip_cost, n_given, kept):
         return {"flip_cost": check_flip_costs(flip_cost, n_given, kept)}
 
-    def checked_row_radius(self, row_radius, n_given, kept):
-        return check_row_radius(row_radius, n_given, kept)
+    def with_row_radius(self, row_radius, n_given, kept):
+        return {"row_radius": check_row_radius(row_radius, n_given, kept)}
 
 
 class MemoryRows(HostRows):

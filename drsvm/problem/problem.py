@@ -239,13 +239,13 @@ class Problem:
 
     def _set_row_radius(self, row_radius) -> None:
         """Check and set the radii of single rows, or raise if labels can be flipped."""
-        checked = self.rows.checked_row_radius(row_radius, self.n_given, self.kept)
-        if np.any(checked) and not np.isinf(self.flip_cost).all():
+        changed = self.rows.with_row_radius(row_radius, self.n_given, self.kept)
+        self._set(**changed)
+        if self.has_row_radius and not np.isinf(self.flip_cost).all():
             raise ValueError(
                 "row_radius needs flip_cost=inf: rows that shift one by one are "
                 "supported for trusted labels only."
             )
-        self._set(row_radius=checked)
 
     def with_checked(self, **attributes: Any) -> "Problem":
         """Return the problem with other attributes, which are in their checked form."""
@@ -515,7 +515,9 @@ class Problem:
     @property
     def sum_parameters(self) -> SumParameters:
         """The parameters that functions of rows in shards depend on."""
-        return SumParameters(self.radius, self.flip_cost, self.norm, self.fit_intercept)
+        return SumParameters(
+            self.radius, self.flip_cost, self.norm, self.fit_intercept, self.row_radius
+        )
 
     # --- functions of a classifier
 
@@ -536,7 +538,7 @@ class Problem:
             cost -= self.row_radius * float(hinge_dual.sum())
         return cost
 
-    def _after_shifts(self, margins: Vector, radius_price: float) -> Vector:
+    def after_shifts(self, margins: Vector, radius_price: float) -> Vector:
         """Return m_i − r_i λ: the margins after every row has shifted on its own."""
         if not self.has_row_radius:
             return margins
@@ -684,7 +686,7 @@ class Problem:
         if self.rows.is_sharded:
             return self.rows.worst_case(self.sum_parameters, loss, w, b, size, radii)
         risk = {"hinge": worst_case_hinge, "zero-one": worst_case_error}[loss]
-        margins = self._after_shifts(self.margins(w, b), size)
+        margins = self.after_shifts(self.margins(w, b), size)
         return risk(margins, self.sample_weight, size, radii, self.flip_cost)
 
     def objective(
@@ -710,7 +712,7 @@ class Problem:
 
     def objective_at(self, w: Vector, margins: Vector, radius_price: float) -> float:
         """Return the objective from margins that are already known."""
-        margins = self._after_shifts(margins, radius_price)
+        margins = self.after_shifts(margins, radius_price)
         loss = expected_loss(margins, self.sample_weight, radius_price, self.flip_cost)
         return self.radius * radius_price + loss + self.ridge(w)
 

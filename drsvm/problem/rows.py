@@ -16,7 +16,7 @@ import numpy as np
 
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.norms import Norm
-from drsvm.problem.validation import check_labels, check_number, check_weights
+from drsvm.problem.validation import check_labels, check_weights
 from drsvm.utils.annotations import Costs, Labels, Matrix, Vector
 
 # A deviation that is smaller, in units of the size of the column, may be a rounding
@@ -52,6 +52,7 @@ class SumParameters(NamedTuple):
     flip_cost: Costs
     norm: Norm
     fit_intercept: bool
+    row_radius: Costs
 
 
 class Rows(ABC):
@@ -364,15 +365,12 @@ class Rows(ABC):
         The costs are checked.
         """
 
-    def checked_row_radius(self, row_radius: Costs, n_given: int, kept) -> Costs:
-        """Return by how much every row may shift on its own, in the checked form."""
-        radius = check_number(row_radius, "row_radius")
-        if radius > 0.0:
-            raise ValueError(
-                f"row_radius is not supported for rows that are {self.place}: use rows "
-                "in this machine's memory."
-            )
-        return radius
+    @abstractmethod
+    def with_row_radius(self, row_radius: Costs, n_given: int, kept) -> Attributes:
+        """Return the attributes of a problem that change with the radii of its rows.
+
+        The radii are checked.
+        """
 
     def taken(self, rows) -> "Rows":
         """Return copies of some rows (sorted indices)."""

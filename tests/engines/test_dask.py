@@ -132,6 +132,51 @@ def test_kinds_of_rows(client, kind):
         check(problem, known)
 
 
+def problems_with_radii():
+    """Return the same problem on the cluster and in this process."""
+    X, y = samples()
+    rng = np.random.default_rng(1)
+    columns = {
+        "sample_weight": rng.integers(0, 3, size=N),
+        "row_radius": rng.uniform(0.0, 0.5, size=N),
+    }
+    remote = {
+        name: da.from_array(values, chunks=250) for name, values in columns.items()
+    }
+    ball = {"radius": 0.05, "fit_intercept": True, "flip_cost": math.inf}
+    return Problem(*on_cluster(X, y), **remote, **ball), Problem(
+        X, y, **columns, **ball
+    )
+
+
+def test_radii_of_rows_travel_with_them(client):
+    there, here = problems_with_radii()
+    w = np.array([0.3, 0.1, -0.2, 0.4])
+    expected = here.price_and_objective(w, 0.1)
+    assert there.price_and_objective(w, 0.1) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(ValueError, match="row_radius needs flip_cost=inf"):
+        there.replace(flip_cost=1.0)
+
+
+@pytest.mark.thorough
+def test_rows_that_each_shift(client):
+    there, here = problems_with_radii()
+    weights = np.random.default_rng(1).integers(0, 3, size=N)
+    positive = samples(seed=1)[1] > 0
+    pairs = (
+        (there, here),
+        (there.relabelled(positive, weights), here.relabelled(positive, weights)),
+        (there.replace(row_radius=0.2), here.replace(row_radius=0.2)),
+    )
+    for one, two in pairs:
+        found = solve(one, tol=1e-10)
+        assert found.gap <= 1e-7
+        expected = solve(two, tol=1e-10).objective
+        assert found.objective == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ValueError, match="finite and ≥ 0"):
+        there.replace(row_radius=-da.from_array(weights + 1.0, chunks=250))
+
+
 def test_other_features_for_the_same_samples(client):
     X, y = samples()
     columns = {"sample_weight": np.arange(N) % 3, "flip_cost": 0.5 + (np.arange(N) % 2)}

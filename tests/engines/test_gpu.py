@@ -20,6 +20,7 @@ from drsvm import (
     measure_shift,
     radius_max,
     radius_path,
+    row_radius_max,
     solve,
     worst_case_risk,
 )
@@ -30,10 +31,13 @@ from drsvm.problem import (
     Linear,
     Polynomial,
     Rbf,
+    draw_by_class,
+    draw_sample,
     in_feature_space,
     rows_of_functions,
     to_numpy,
 )
+from drsvm.problem.sampling import to_host
 
 pytestmark = pytest.mark.gpu
 
@@ -110,6 +114,86 @@ def test_the_same_optimum(kind, norm, l2, flip_cost, intercept, weighted):
     assert isinstance(
         result.hinge_dual, cupy().ndarray
     ) and result.hinge_dual.shape == (N,)
+
+
+@for_each(
+    radii=["number", "rows"],
+    intercept=INTERCEPTS,
+    l2=[0.0, 1.0],
+    norm=NORMS,
+    kind=KINDS,
+)
+@for_each(weighted=[False, True])
+def test_rows_that_each_shift(kind, norm, l2, intercept, radii, weighted):
+    X, y = samples()
+    rng = np.random.default_rng(1)
+    ball = {
+        "radius": 0.05,
+        "norm": norm,
+        "l2": l2,
+        "flip_cost": math.inf,
+        "row_radius": rng.uniform(0.0, 0.3, N) if radii == "rows" else 0.1,
+        **INTERCEPTS[intercept],
+    }
+    if weighted:
+        ball["sample_weight"] = rng.integers(0, 3, size=N).astype(float)
+    check(KINDS[kind](X), y, **ball)
+
+
+def test_radii_may_be_on_the_card_and_stay_with_their_rows():
+    X, y = samples()
+    radii = np.abs(X[:, 0])
+    ball = {"radius": 0.05, "flip_cost": math.inf}
+    there = Problem(on_card(X), y, row_radius=on_card(radii), **ball)
+    assert isinstance(there.row_radius, cupy().ndarray)
+    w = np.linspace(-1.0, 1.0, D)
+    here = Problem(X, y, row_radius=radii, **ball)
+    assert there.price_and_objective(w) == pytest.approx(
+        here.price_and_objective(w), rel=1e-12
+    )
+    # A row is known by its first feature.
+    few = draw_by_class(there, 50)
+    for problem in (few, draw_sample(there, 100), to_host(few, math.inf)):
+        first = to_numpy(problem.X)[:, 0]
+        np.testing.assert_array_equal(to_numpy(problem.row_radius), np.abs(first))
+    host = to_host(there, math.inf)
+    assert isinstance(host.row_radius, np.ndarray)
+    assert host.price_and_objective(w) == pytest.approx(here.price_and_objective(w))
+
+
+def test_estimators_whose_rows_each_shift():
+    X, y = samples()
+    radii = np.random.default_rng(1).uniform(0.0, 0.3, N)
+    svc = WassersteinSVC(0.05, l2=0.005, tol=1e-8)
+    for given in (0.2, radii):
+        there = given if np.ndim(given) == 0 else on_card(given)
+        expected = svc.fit(X, y, row_radius=given).objective_
+        found = svc.fit(on_card(X), on_card(y), row_radius=there).objective_
+        assert found == pytest.approx(expected, abs=2e-8)
+    X, y = make_moons(500, noise=0.2, random_state=0)
+    kernel = WassersteinKernelSVC(
+        gamma=1.0, radius=0.01, l2=0.001, intercept_cost=1.0, tol=1e-6
+    )
+    radii = radii[:500]
+    expected = kernel.fit(X, y, row_radius=radii).objective_
+    for rows, there in ((X, radii), (on_card(X), on_card(radii))):
+        kernel.set_params(engine="gpu").fit(rows, y, row_radius=there)
+        assert kernel.objective_ == pytest.approx(expected, abs=2e-6)
+        assert kernel.gap_ <= 1e-6
+
+
+def test_a_path_over_radii_of_the_rows():
+    X, y = samples()
+    ball = {"radius": 0.01, "flip_cost": math.inf, "fit_intercept": True}
+    here = Problem(X, y, **ball)
+    there = Problem(on_card(X), y, **ball)
+    largest = row_radius_max(here)
+    assert row_radius_max(there) == pytest.approx(largest, rel=1e-6)
+    radii = largest * np.array([0.5, 0.1])
+    expected = radius_path(here, row_radii=radii, tol=1e-8)
+    found = radius_path(there, row_radii=radii, tol=1e-8)
+    for one, other in zip(found.results, expected.results, strict=True):
+        assert one.objective == pytest.approx(other.objective, abs=2e-8)
 
 
 def test_prices_and_signs():

@@ -48,7 +48,7 @@ def problem(data):
 
 @st.composite
 def cut_problems(draw, **options):
-    """Draw a problem, some with a flip cost per row, and the same one in shards.
+    """Draw a problem, some with a flip cost or a radius per row, and the same one in shards.
 
     A shard may have one class only.
     """
@@ -56,6 +56,12 @@ def cut_problems(draw, **options):
     if draw(st.booleans()) and problem.n_rows > 2:
         costs = generator(draw).choice([0.5, 1.0, 2.0, math.inf], size=problem.n_given)
         problem = problem.replace(flip_cost=costs)
+    elif problem.radius > 0.0 and draw(st.booleans()):
+        radii = generator(draw).uniform(size=problem.n_given)
+        radii *= typical_row_norm(problem)
+        if draw(st.booleans()):
+            radii = float(radii[0])
+        problem = problem.replace(flip_cost=math.inf, row_radius=radii)
     cuts = sorted(draw(st.sets(st.integers(1, problem.n_rows - 1), max_size=3)))
     return problem, sharded(problem, cuts)
 
@@ -70,7 +76,8 @@ def test_prices_objectives_and_worst_cases(data):
     )
     radii = np.array([0.0, 0.01, 0.1, 1.0, 100.0]) * typical_row_norm(problem)
     size = problem.norm_of(w)
-    known = problem.margins(w, b), problem.sample_weight, size, radii, problem.flip_cost
+    margins = problem.after_shifts(problem.margins(w, b), size)
+    known = margins, problem.sample_weight, size, radii, problem.flip_cost
     hinge, errors = (
         there.worst_case(loss, w, b, size, radii) for loss in ("hinge", "zero-one")
     )
@@ -262,6 +269,27 @@ def test_prices_of_rows_and_features(data):
     # Where weights cost nothing, a sum that is not quite 0 limits the bound: rows in
     # memory have it cancelled.
     check(sharded_problem(*data, [3, 250], weights, costs, **ball), here, tol=1e-7)
+
+
+@for_each(kind=["number", "rows"], norm=NORMS)
+def test_rows_that_each_shift(data, kind, norm):
+    radii = np.random.default_rng(0).uniform(0.0, 0.5, size=400)
+    if kind == "number":
+        radii = 0.3
+    weights = np.random.default_rng(1).integers(0, 3, size=400)
+    ball = {"norm": norm, "l2": 0.01, "flip_cost": math.inf, "fit_intercept": True}
+    here = Problem(*data, sample_weight=weights, row_radius=radii, **ball)
+    there = sharded(here, [3, 250])
+    for problem in (here, here.replace(l2=0.0, row_radius=0.0)):
+        found = solve(sharded(problem, [3, 250]), tol=1e-10)
+        expected = solve(problem, tol=1e-10)
+        assert found.gap <= 1e-9
+        assert found.objective == pytest.approx(expected.objective, abs=1e-9)
+    # A sample of all rows has their radii.
+    drawn = draw_by_class(there, 400)
+    assert solve(drawn, tol=1e-8).objective == pytest.approx(
+        solve(here, tol=1e-8).objective, abs=2e-8
+    )
 
 
 def test_a_wide_chunk_is_no_wide_problem(set_values):

@@ -70,6 +70,29 @@ def test_it_is_the_same_classifier(data, parameters):
     np.testing.assert_allclose(there.mean_, here.mean_, rtol=1e-9)
 
 
+@pytest.mark.thorough
+def test_rows_may_each_shift(data):
+    X, y = data
+    radii = np.random.default_rng(0).uniform(0.0, 0.5, 600)
+    svc = WassersteinSVC(0.05, l2=0.01, tol=1e-9)
+    here = svc.fit(X, y, row_radius=radii).objective_
+    there = svc.fit(*on_cluster(X, y), row_radius=da.from_array(radii, chunks=CUTS[1]))
+    assert there.objective_ == pytest.approx(here, abs=2e-9)
+
+
+@pytest.mark.thorough
+def test_rows_may_each_shift_in_the_span_of_landmarks(data):
+    X, y = data
+    kernel = WassersteinKernelSVC(
+        gamma=0.1, radius=0.05, l2=0.01, landmarks=X[:20], intercept_cost=1.0, tol=1e-8
+    )
+    here = kernel.set_params(row_radius=0.3).fit(X, y).objective_
+    there = kernel.fit(*on_cluster(X, y)).objective_
+    assert there == pytest.approx(here, abs=1e-2)
+    with pytest.raises(ValueError, match="in memory only"):
+        kernel.fit(*on_cluster(X, y), row_radius=da.ones(600, chunks=CUTS[1]))
+
+
 @pytest.mark.parametrize(
     "model", [WassersteinSVC(0.1), WassersteinKernelSVC(n_landmarks=5, radius=0.1)]
 )

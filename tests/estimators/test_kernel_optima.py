@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from thorough import examples
 
@@ -36,8 +37,19 @@ def factor_of(K):
     return vectors * np.sqrt(np.where(values > 1e-13 * values.max(), values, 0.0))
 
 
-def optimum(K, signs, weights, *, radius, flip_cost, l2, fit_intercept, intercept_cost):
-    """Return the optimum of ε λ + Σ π max(1 − m, 1 + m − κ λ, 0) + (l2/2) ‖f‖², the intercept priced at the centre."""
+def optimum(
+    K,
+    signs,
+    weights,
+    *,
+    radius,
+    flip_cost,
+    l2,
+    fit_intercept,
+    intercept_cost,
+    reach=0.0,
+):
+    """Return the optimum of ε λ + Σ π max(1 − m + R λ, 1 + m − κ λ, 0) + (l2/2) ‖f‖², the intercept priced at the centre."""
     pi = weights / weights.sum()
     rows = factor_of(K)
     rows = rows - pi @ rows if fit_intercept else rows  # a free intercept does not care
@@ -45,7 +57,7 @@ def optimum(K, signs, weights, *, radius, flip_cost, l2, fit_intercept, intercep
     b = cp.Variable()
     lam = cp.Variable()
     margins = cp.multiply(signs, rows @ w + b)
-    losses = [1 - margins, np.zeros(len(signs))]
+    losses = [1 - margins + reach * lam, np.zeros(len(signs))]
     if math.isfinite(flip_cost):
         losses.append(1 + margins - flip_cost * lam)
     sized = (
@@ -120,6 +132,133 @@ def test_the_optimum_of_the_stated_problem_is_found(seed, kernel, grows, in_bloc
     assert ball["fit_intercept"] or model.intercept_ == pytest.approx(
         0.0, abs=1e-11
     )  # so much for a constant one
+
+
+def proven(K, signs, weights, reach, alpha, *, ball):
+    """Return the dual value of multipliers, 0 if they are not feasible."""
+    pi = weights / weights.sum()
+    slack = 1e-9
+    if alpha.min() < -slack or (alpha > pi + slack).any():
+        return 0.0
+    rows = factor_of(K)
+    if ball["fit_intercept"]:
+        rows = rows - pi @ rows
+    size = np.linalg.norm((alpha * signs) @ rows)
+    rest = ball["radius"] + reach @ alpha
+    if ball["fit_intercept"]:
+        v0 = abs(alpha @ signs)
+        if math.isinf(ball["intercept_cost"]):
+            assert v0 <= slack
+        else:
+            rest = math.sqrt(max(rest**2 - (ball["intercept_cost"] * v0) ** 2, 0.0))
+    outside = max(size - rest, 0.0)
+    if ball["l2"] == 0.0:
+        return alpha.sum() if outside <= slack else 0.0
+    return alpha.sum() - outside**2 / (2.0 * ball["l2"])
+
+
+@pytest.mark.filterwarnings(*CONSTANT, "ignore:The proven gap")
+@examples(4, 100)
+@given(st.integers(0, 100_000), st.booleans(), st.booleans(), st.booleans())
+def test_the_optimum_of_rows_that_each_shift(seed, is_linear, by_row, grows):
+    X, signs, weights, ball = random_case(seed)
+    ball |= {"flip_cost": math.inf, "radius": max(ball["radius"], 1e-3)}
+    radii = 0.5 * np.random.default_rng(seed).uniform(size=len(X))
+    if not by_row:
+        radii[:] = radii[0]
+    gamma = 0.3
+    K = KERNELS["linear" if is_linear else "rbf"](X)
+    reach = radii if is_linear else np.sqrt(2.0 - 2.0 * np.exp(-gamma * radii**2))
+    model = WassersteinKernelSVC(
+        "linear" if is_linear else "rbf",
+        gamma=gamma,
+        **ball,
+        class_weight=None,
+        threshold="optimum",
+        tol=3e-7,
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        if grows:
+            patch.setattr(solver, "ALL_AT_ONCE", 0)
+            patch.setattr(solver, "FIRST", 8)
+        if by_row:
+            model.fit(X, signs, weights, row_radius=radii)
+        else:
+            model.set_params(row_radius=radii[0]).fit(X, signs, weights)
+    weights = np.ones(len(X)) if weights is None else weights
+    best = optimum(K, signs, weights, reach=reach, **ball)
+    assert model.gap_ <= 1e-6
+    assert model.objective_ == pytest.approx(best, abs=1e-6)
+    alpha = model.result_.hinge_dual
+    bound = proven(K, signs, weights, reach, alpha, ball=ball)
+    assert bound == pytest.approx(model.lower_bound_, abs=1e-7)
+
+
+def test_landmarks_of_many_rows_that_each_shift():
+    X, y = make_moons(600, noise=0.3, random_state=0)
+    radii = 0.2 * np.random.default_rng(0).uniform(size=600)
+    ball = {"radius": 0.01, "l2": 1e-3}
+    # The intercept has no cost, so the centre does not matter.
+    settings = {
+        "gamma": 1.0,
+        "intercept_cost": math.inf,
+        "class_weight": None,
+        "threshold": "optimum",
+        **ball,
+    }
+    best = optimum(
+        rbf_kernel(X, gamma=1.0),
+        2 * y - 1,
+        np.ones(600),
+        reach=np.sqrt(2.0 - 2.0 * np.exp(-(radii**2))),
+        flip_cost=math.inf,
+        fit_intercept=True,
+        intercept_cost=math.inf,
+        **ball,
+    )
+    grown = WassersteinKernelSVC(**settings).fit(X, y, row_radius=radii)
+    assert grown.gap_ <= 1e-4
+    few = WassersteinKernelSVC(n_landmarks=20, **settings).fit(X, y, row_radius=radii)
+    for model in (grown, few):
+        assert model.lower_bound_ - 1e-7 <= best <= model.objective_ + 1e-7
+    # In the span of given landmarks, with a bound for all functions
+    means = WassersteinKernelSVC(landmarks=X[::20], **settings)
+    means.fit(X, y, row_radius=radii)
+    assert means.result_.info["bound_anywhere"] - 1e-7 <= best
+    assert best <= means.objective_ + 1e-7
+
+
+def test_the_loss_after_any_shift_is_below_the_objective():
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    radii = 0.3 * np.random.default_rng(0).uniform(size=100)
+    prices = np.array([1.0, 2.0])
+    model = WassersteinKernelSVC(
+        gamma=1.0,
+        radius=1e-3,
+        l2=0.0,
+        feature_cost=prices,
+        class_weight=None,
+        threshold="optimum",
+    ).fit(X, y, row_radius=radii)
+    # Each row at the worst of many places within its radius
+    directions = np.random.default_rng(1).normal(size=(300, 2))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    losses = []
+    for share in (0.3, 1.0):
+        shifts = share * radii * directions[:, :, None] / prices[:, None]
+        shifted = X + shifts.transpose(0, 2, 1)
+        values = model.decision_function(shifted.reshape(-1, 2)).reshape(300, 100)
+        losses.append(np.maximum(1.0 - (2 * y - 1) * values, 0.0).max(axis=0))
+    worst = np.max(losses, axis=0).mean()
+    unmoved = np.maximum(1.0 - (2 * y - 1) * model.decision_function(X), 0.0).mean()
+    assert unmoved + 0.05 < worst <= model.objective_
+
+
+@pytest.mark.parametrize("kernel", ["laplacian", "poly", "precomputed"])
+def test_other_kernels_say_that_rows_cannot_shift(kernel):
+    X, y = make_moons(40, random_state=0)
+    with pytest.raises(ValueError, match="row_radius needs kernel='rbf' or 'linear'"):
+        WassersteinKernelSVC(kernel, row_radius=0.1).fit(X @ X.T, y)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -1,5 +1,6 @@
 """The width of a kernel: narrow where rows out of fold are ranked better for it, and only there."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -104,6 +105,9 @@ def test_copies_are_joined_if_label_and_flip_cost_agree(container):
     joined = with_copies_joined(data)
     assert joined.sample_weight.tolist() == [4.0, 7.0, 0.0, 4.0, 0.0, 6.0]  # −0 is 0
     assert with_copies_joined(joined) is joined
+    radii = np.array([0.0, 1.0, 0.5, 1.0, 1.0, 0.0])
+    joined = with_copies_joined(replace(data, row_radius=radii))
+    assert joined.sample_weight.tolist() == [1.0, 7.0, 3.0, 4.0, 0.0, 6.0]
 
 
 def test_the_lead_of_rows_that_count_several_times():

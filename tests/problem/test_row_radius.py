@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from thorough import examples
+from thorough import examples, for_each
 
-from drsvm import Problem, WassersteinKernelSVC, WassersteinSVC, certify, solve
+from drsvm import Problem, WassersteinSVC, certify, solve
 from drsvm.engines.gpu.gpu_rows import CupyRows
 from drsvm.solvers import InteriorPoint
 
@@ -130,6 +130,18 @@ def test_no_radius_changes_nothing():
     assert plain.weights.tolist() == zero.weights.tolist()
 
 
+@for_each(norm=[1, 2, math.inf], radius=[1e-6, 1e-5, 1e-4])
+def test_a_tiny_average_radius_takes_few_iterations(norm, radius):
+    rng = np.random.default_rng(10)
+    y = np.where(rng.random(1000) < 0.4, 1, -1)
+    X = rng.normal(size=(1000, 4)) + 0.5 * y[:, None]
+    radii = rng.uniform(0, 0.5, 1000)
+    options = TRUSTED | {"radius": radius, "norm": norm, "row_radius": radii}
+    result = solve(Problem(X, y, **options), "interior-point", tol=1e-6)
+    assert result.gap <= 1e-6
+    assert result.n_iter <= 50
+
+
 def test_many_rows_are_solved_on_a_working_set():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(30_000, 5))
@@ -165,8 +177,6 @@ def test_what_is_not_supported_says_so():
             solve(problem, solver)
     with pytest.raises(ValueError, match="radius above 0"):
         solve(problem.replace(radius=0.0))
-    with pytest.raises(ValueError, match="supported by WassersteinSVC"):
-        WassersteinKernelSVC().fit(X, y, row_radius=radii)
 
 
 def test_estimators_take_one_radius_or_one_per_row():
@@ -191,8 +201,10 @@ def test_a_constant_classifier_is_due_to_the_radius_of_the_rows():
 
 
 def test_numbers_are_checked_alike_for_rows_on_a_gpu():
-    assert CupyRows.checked_row_radius(None, 0.2, 60, None) == 0.2
-    same = np.full(60, 0.3)
-    assert CupyRows.checked_row_radius(None, same, 60, np.arange(30)) == 0.3
+    def checked(radii, kept=None):
+        return CupyRows.with_row_radius(None, radii, 60, kept)["row_radius"]
+
+    assert checked(0.2) == 0.2
+    assert checked(np.full(60, 0.3), np.arange(30)) == 0.3
     with pytest.raises(ValueError, match="row_radius must be finite"):
-        CupyRows.checked_row_radius(None, -1.0, 60, None)
+        checked(-1.0)

@@ -24,15 +24,16 @@ Block: TypeAlias = Any
 
 
 class Columns(NamedTuple):
-    """The blocks of the rows, and of their labels, weights and flip costs.
+    """The blocks of the rows, and of their labels, weights, flip costs and radii.
 
-    Weights or costs are None if they are the same for all rows.
+    Weights, costs or radii are None if they are the same for all rows.
     """
 
     X: list[Block]
     y: list[Block]
     sample_weight: list[Block] | None = None
     flip_cost: list[Block] | None = None
+    row_radius: list[Block] | None = None
 
     def chunk(self, number: int) -> tuple:
         """Return the block of every column for one chunk of the rows."""
@@ -48,6 +49,7 @@ def columns_of(
     y: Labels,
     sample_weight=None,
     flip_cost=None,
+    row_radius=None,
     lengths: list[int] | None = None,
 ) -> Columns:
     """Return futures of the blocks, all cut like X.
@@ -59,7 +61,12 @@ def columns_of(
     n_chunks = len(columns["X"])
     if lengths is None:
         lengths = lengths_of(X)
-    others = {"y": y, "sample_weight": sample_weight, "flip_cost": flip_cost}
+    others = {
+        "y": y,
+        "sample_weight": sample_weight,
+        "flip_cost": flip_cost,
+        "row_radius": row_radius,
+    }
     for name, values in others.items():
         if values is not None:
             columns[name] = _aligned(values, name, lengths, n_chunks)

@@ -1,5 +1,6 @@
 """Rows on a Dask cluster, in the memory of its workers."""
 
+import math
 from typing import Any
 
 import dask.array as da
@@ -23,6 +24,7 @@ def dask_data(
     y: Labels,
     sample_weight,
     flip_cost,
+    row_radius=None,
     lengths=None,
     view=None,
 ) -> Attributes:
@@ -31,17 +33,17 @@ def dask_data(
     All columns are cut into the chunks of X.
     """
     costs = flip_cost if _is_vector(flip_cost) else None
-    columns = columns_of(client, X, y, sample_weight, costs, lengths)
+    columns = columns_of(client, X, y, sample_weight, costs, row_radius, lengths)
     coordinator = DaskCoordinator(columns.X[0].client, columns)
     return DaskRows(coordinator, coordinator.survey, view).attributes(flip_cost)
 
 
-def _is_vector(flip_cost) -> bool:
-    """Return whether every row has its own flip cost."""
-    if flip_cost is None or np.isscalar(flip_cost):
+def _is_vector(values) -> bool:
+    """Return whether every row has its own flip cost, or its own radius."""
+    if values is None or np.isscalar(values):
         return False
     # Data frames' columns and lists of futures have no dimensions.
-    return getattr(flip_cost, "ndim", 1) > 0
+    return getattr(values, "ndim", 1) > 0
 
 
 class DaskRows(ShardedRows):
@@ -59,6 +61,15 @@ class DaskRows(ShardedRows):
         if not _is_vector(flip_cost):
             return super().with_flip_costs(flip_cost, n_given, kept)
         return self._with(self.columns._replace(flip_cost=flip_cost))
+
+    def with_row_radius(self, row_radius, n_given, kept):
+        if not _is_vector(row_radius):
+            return super().with_row_radius(row_radius, n_given, kept)
+        # Flip costs of single rows would be an error: the problem has the number.
+        columns = self.columns._replace(flip_cost=math.inf, row_radius=row_radius)
+        attributes = self._with(columns)
+        del attributes["flip_cost"]
+        return attributes
 
     def relabelled(self, positive, sample_weight, flip_cost, n_given, kept):
         columns = self._columns(flip_cost)

@@ -25,6 +25,7 @@ from drsvm.engines.gpu.gpu_engine import GpuEngine
 from drsvm.problem.backends import to_numpy
 from drsvm.problem.kernel_rows import FunctionRows, KernelRows
 from drsvm.problem.memory_rows import HostRows, MemoryRows, dense
+from drsvm.problem.risk import by_row
 from drsvm.problem.rows import Rows
 from drsvm.problem.validation import check_flip_cost, check_row_radius
 from drsvm.utils.annotations import Costs, Matrix, Vector
@@ -88,15 +89,13 @@ class CupyRows(Rows):
     def with_flip_costs(self, flip_cost, n_given, kept):
         return {"flip_cost": checked_costs(flip_cost, n_given, kept)}
 
-    def checked_row_radius(self, row_radius, n_given, kept):
-        if np.ndim(row_radius) == 0:
-            return check_row_radius(row_radius, n_given)
-        if kept is not None:
-            kept = to_numpy(kept)
-        radii = check_row_radius(to_numpy(row_radius), n_given, kept)
-        if np.ndim(radii) == 0:
-            return radii
-        return on_device(radii)
+    def with_row_radius(self, row_radius, n_given, kept):
+        if np.ndim(row_radius) > 0:
+            row_radius = to_numpy(row_radius)
+        radii = check_row_radius(row_radius, n_given, on_host(kept))
+        if by_row(radii):
+            radii = on_device(radii)
+        return {"row_radius": radii}
 
     @abstractmethod
     def host_rows(self) -> HostRows:

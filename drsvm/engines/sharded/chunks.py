@@ -17,6 +17,7 @@ from drsvm.problem.validation import (
     check_classes,
     check_flip_costs,
     check_label_vector,
+    check_row_radius,
     check_rows,
     check_total,
     check_unscaled_weights,
@@ -32,9 +33,9 @@ COSTS_OF_ALL = 1024
 
 
 class Chunk(NamedTuple):
-    """Given rows with labels, weights and flip costs, in a form that has been checked.
+    """Given rows with labels, weights, flip costs and radii, which have been checked.
 
-    Weights or costs are None if they are the same for all rows.
+    Weights, costs or radii are None if they are the same for all rows.
     """
 
     number: int
@@ -42,9 +43,12 @@ class Chunk(NamedTuple):
     labels: np.ndarray
     weights: np.ndarray | None = None
     costs: np.ndarray | None = None
+    radii: np.ndarray | None = None
 
     @classmethod
-    def checked(cls, number: int, X, y, weights=None, costs=None) -> "Chunk":
+    def checked(
+        cls, number: int, X, y, weights=None, costs=None, radii=None
+    ) -> "Chunk":
         """Return a chunk of valid data; an error names the chunk."""
         try:
             if isinstance(X, CheckedRows) or X.shape[0] > 0:
@@ -56,12 +60,18 @@ class Chunk(NamedTuple):
             labels = check_label_vector(y, n)
             if weights is not None:
                 weights = check_unscaled_weights(weights, n)
+            if n == 0:
+                costs = None
+                radii = None
             if costs is not None:
                 costs = np.broadcast_to(check_flip_costs(costs, n), n)
                 costs = costs.astype(np.float64)
+            if radii is not None:
+                radii = np.broadcast_to(check_row_radius(radii, n), n)
+                radii = radii.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise type(error)(f"In chunk {number}: {error}") from None
-        return cls(number, rows, labels, weights, costs)
+        return cls(number, rows, labels, weights, costs, radii)
 
     @property
     def used(self) -> slice | np.ndarray:
@@ -89,7 +99,10 @@ class Chunk(NamedTuple):
         costs = self.costs
         if costs is not None:
             costs = costs[used]
-        return Shard(self.number, X, signs, weights, costs)
+        radii = self.radii
+        if radii is not None:
+            radii = radii[used]
+        return Shard(self.number, X, signs, weights, costs, radii)
 
 
 class Units(NamedTuple):
@@ -115,8 +128,10 @@ class Survey:
     classes: np.ndarray
     masses: np.ndarray  # by class, divided by the largest weight
     largest_weight: float
-    # Some of the flip costs in ascending order, the smallest and the largest among them
+    # Some of the flip costs in ascending order, the smallest and the largest among
+    # them, and likewise the radii
     costs: np.ndarray | None
+    radii: np.ndarray | None
 
     @classmethod
     def of(cls, chunk: Chunk) -> "Survey":
@@ -135,6 +150,9 @@ class Survey:
         costs = None
         if chunk.costs is not None:
             costs = _some(chunk.costs[used], COSTS_OF_CHUNK)
+        radii = None
+        if chunk.radii is not None:
+            radii = _some(chunk.radii[used], COSTS_OF_CHUNK)
         return cls(
             lengths={chunk.number: len(chunk.labels)},
             used={chunk.number: len(labels)},
@@ -146,6 +164,7 @@ class Survey:
             masses=masses[:SHOWN_LABELS],
             largest_weight=largest,
             costs=costs,
+            radii=radii,
         )
 
     @property
@@ -165,9 +184,6 @@ class Survey:
         largest = max(self.largest_weight, other.largest_weight)
         classes = distinct_labels(np.concatenate([self.classes, other.classes]))
         classes = classes[:SHOWN_LABELS]
-        costs = None
-        if self.costs is not None and other.costs is not None:
-            costs = _some(np.concatenate([self.costs, other.costs]), COSTS_OF_ALL)
         return replace(
             self,
             lengths=lengths,
@@ -178,7 +194,8 @@ class Survey:
             masses=self._masses_of(classes, largest)
             + other._masses_of(classes, largest),
             largest_weight=largest,
-            costs=costs,
+            costs=_some_of_both(self.costs, other.costs),
+            radii=_some_of_both(self.radii, other.radii),
         )
 
     def _check_alike(self, other: "Survey") -> None:
@@ -207,9 +224,16 @@ class Survey:
         return Units(self.classes[1], self.largest_weight, float(self.masses.sum()))
 
 
-def _some(costs: np.ndarray, count: int) -> np.ndarray:
-    """Return some costs in ascending order, the smallest and the largest among them."""
-    ordered = np.sort(costs)
+def _some_of_both(one, other) -> np.ndarray | None:
+    """Return some of two arrays of costs or radii, None without them."""
+    if one is None or other is None:
+        return None
+    return _some(np.concatenate([one, other]), COSTS_OF_ALL)
+
+
+def _some(values: np.ndarray, count: int) -> np.ndarray:
+    """Return some values in ascending order, the smallest and the largest of them."""
+    ordered = np.sort(values)
     if len(ordered) <= count:
         return ordered
     return ordered[np.linspace(0, len(ordered) - 1, count).astype(int)]

@@ -14,6 +14,7 @@ from drsvm.engines.sharded.shard import RemoteVector, Shard
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Joined, Summable, Sums
 from drsvm.problem.risk import (
+    by_row,
     costs_of_misclassification,
     expected_loss,
     flips_with_cost,
@@ -66,7 +67,9 @@ def breakpoints(
     margins = problem.margins(w, b)
     weights = problem.sample_weight
     cost = problem.flip_cost
-    loss = expected_loss(margins, weights, 0.0, np.inf)
+    # Where rows shift on their own, no label is flipped, and λ is the floor.
+    after_shifts = problem.after_shifts(margins, floor)
+    loss = expected_loss(after_shifts, weights, 0.0, np.inf)
     loss += gain_of_free_flips(margins, weights, cost)
     points, shares, unit = flips_with_cost(margins, weights, cost)
     above = points > floor
@@ -81,7 +84,7 @@ def costs_of_errors(
 
     The second value is the mass of the rows that are misclassified at no cost.
     """
-    margins = problem.margins(w, b)
+    margins = problem.after_shifts(problem.margins(w, b), norm_of_weights)
     weights = problem.sample_weight
     costs = costs_of_misclassification(margins, norm_of_weights, problem.flip_cost)
     positive = (costs > 0) & np.isfinite(costs)
@@ -115,12 +118,11 @@ def rows_at_places(shard: Shard, problem: Problem, before, places) -> Joined:
         is_here = (own >= 0) & (own < len(members))
         chosen.append(members[own[is_here]])
     rows = np.concatenate(chosen)
-    costs = None
-    if np.ndim(problem.flip_cost):
-        costs = problem.flip_cost[rows]
-    return Joined(
-        (problem.X[rows], problem.signs[rows], problem.sample_weight[rows], costs)
-    )
+    some = [problem.X[rows], problem.signs[rows], problem.sample_weight[rows]]
+    for values in (problem.flip_cost, problem.row_radius):
+        # None if it is the same for all rows
+        some.append(values[rows] if by_row(values) else None)
+    return Joined(some)
 
 
 def of_engine(shard: Shard, _, run: str, name: str, *arguments) -> Summable:

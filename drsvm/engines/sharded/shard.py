@@ -67,6 +67,7 @@ class ShardParameters(NamedTuple):
     flip_cost: float | None  # None if every row has its own
     norm: Norm
     fit_intercept: bool
+    row_radius: float | None  # None if every row has its own
     view: View = View()
 
 
@@ -132,16 +133,17 @@ class Shard:
         The rows.
     signs, weights : arrays of shape (n,)
         Labels ±1, and weights, which sum to 1 over all shards only.
-    flip_costs : array of shape (n,), optional
-        Their flip costs, if they are not the same for all rows.
+    flip_costs, radii : arrays of shape (n,), optional
+        Their flip costs and radii, if they are not the same for all rows.
     """
 
-    def __init__(self, number: int, X, signs, weights, flip_costs=None):
+    def __init__(self, number: int, X, signs, weights, flip_costs=None, radii=None):
         self.number = number
         self.X = X
         self.signs = signs
         self.weights = weights
         self.flip_costs = flip_costs
+        self.radii = radii
         self.runs: dict[str, ShardRun] = {}
         self._views: dict[str, Matrix] = {"": X}
         # A message may still be at work when the next one comes: that of a coordinator
@@ -187,6 +189,9 @@ class Shard:
         flip_cost = parameters.flip_cost
         if flip_cost is None:
             flip_cost = self.flip_costs
+        row_radius = parameters.row_radius
+        if row_radius is None:
+            row_radius = self.radii
         return Problem.of_checked(
             rows=MemoryRows(self._views[view.name]),
             signs=self.signs,
@@ -196,6 +201,7 @@ class Shard:
             flip_cost=flip_cost,
             norm=parameters.norm,
             fit_intercept=parameters.fit_intercept,
+            row_radius=row_radius,
         )
 
     def values(self, vector: "RemoteVector | None") -> np.ndarray | None:

@@ -36,7 +36,7 @@ from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Joined, Summable
 from drsvm.problem.risk import TIE, typical_flip_cost
 from drsvm.problem.rows import Attributes, Rows, SumParameters, drawn_members
-from drsvm.problem.validation import check_flip_cost
+from drsvm.problem.validation import check_flip_cost, check_number
 from drsvm.utils.annotations import Costs
 
 
@@ -64,6 +64,7 @@ class Sample(NamedTuple):
     signs: np.ndarray
     weights: np.ndarray
     flip_cost: Costs
+    row_radius: Costs
 
 
 class ShardedRows(Rows):
@@ -98,7 +99,8 @@ class ShardedRows(Rows):
     def attributes(self, flip_cost: Costs | None) -> Attributes:
         """Return the attributes of a problem that depend on its data.
 
-        If every row has its own flip cost, `flip_cost` has only some of them.
+        If every row has its own flip cost, `flip_cost` has only some of them, and
+        likewise the radii of the rows, which are otherwise none of these attributes.
         """
         survey = self.survey
         costs = survey.costs
@@ -106,7 +108,7 @@ class ShardedRows(Rows):
             costs = check_flip_cost(flip_cost)
         elif costs[0] == costs[-1]:
             costs = float(costs[0])
-        return {
+        attributes = {
             "rows": self,
             "signs": None,
             "sample_weight": None,
@@ -115,6 +117,12 @@ class ShardedRows(Rows):
             "classes": survey.classes,
             "n_given": sum(survey.lengths.values()),
         }
+        radii = survey.radii
+        if radii is not None:
+            if radii[0] == radii[-1]:
+                radii = float(radii[0])
+            attributes["row_radius"] = radii
+        return attributes
 
     # --- queries ---
 
@@ -123,8 +131,16 @@ class ShardedRows(Rows):
         flip_cost = given.flip_cost
         if isinstance(flip_cost, np.ndarray):
             flip_cost = None
+        row_radius = given.row_radius
+        if isinstance(row_radius, np.ndarray):
+            row_radius = None
         return ShardParameters(
-            given.radius, flip_cost, given.norm, given.fit_intercept, self.view
+            given.radius,
+            flip_cost,
+            given.norm,
+            given.fit_intercept,
+            row_radius,
+            self.view,
         )
 
     def query(
@@ -183,6 +199,9 @@ class ShardedRows(Rows):
 
     def with_flip_costs(self, flip_cost, n_given, kept):
         return {"flip_cost": check_flip_cost(flip_cost)}
+
+    def with_row_radius(self, row_radius, n_given, kept):
+        return {"row_radius": check_number(row_radius, "row_radius")}
 
     def counted(self, counts: RemoteCounts) -> tuple[Problem, float]:
         """Return a problem for variances of gradients, and its scale (RemoteCounts)."""
@@ -306,7 +325,7 @@ class ShardedRows(Rows):
 
     def view_only(self) -> ShardParameters:
         """Return parameters of which only the view matters."""
-        return ShardParameters(0.0, 1.0, norm_for(2), False, self.view)
+        return ShardParameters(0.0, 1.0, norm_for(2), False, 0.0, self.view)
 
     def some(self, size):
         stride = max(1, self.survey.n_rows // size)
@@ -343,7 +362,7 @@ class ShardedRows(Rows):
             before.append(dict(zip(numbers[order].tolist(), earlier, strict=True)))
         totals = [int(count.sum()) for count in counts]
         places = drawn_members(totals, sizes)
-        X, signs, weights, costs = self._ask(
+        X, signs, weights, costs, radii = self._ask(
             given, queries.rows_at_places, before, places
         )
         # Each class has the weight that it has among all rows.
@@ -352,7 +371,9 @@ class ShardedRows(Rows):
             weights[signs == sign] *= mass / weights[signs == sign].sum()
         if costs is None:
             costs = given.flip_cost
-        return Sample(MemoryRows(X), signs, weights / weights.sum(), costs)
+        if radii is None:
+            radii = given.row_radius
+        return Sample(MemoryRows(X), signs, weights / weights.sum(), costs, radii)
 
 
 class ShardedMultipliers(Multipliers):

@@ -54,15 +54,19 @@ def cold_starts(problem: Problem) -> Iterator[Start]:
 
     Margins of about 1 need weights of at least 1 / row norm (three times that is
     usual), and if flips bind, λ is near 2 / flip_cost (of which half is a lower limit);
-    as the optimum is at most 1, λ is at most 1 / radius. The geometric mean of these
+    as the optimum is at most 1, λ is at most 1 / radius. Where rows shift on their own,
+    it is rarely above 1 / (radius + their mean radius). The geometric mean of these
     limits is a good guess.
     """
     origin = np.zeros(problem.n_features + problem.fit_intercept)
     least = 3.0 / typical_row_cost(problem)
     if problem.flips_possible:
         least = max(least, 1.0 / typical_flip_cost(problem.flip_cost))
-    if problem.radius > 0:
-        most = 1.0 / problem.radius
+    budget = problem.radius
+    if problem.has_row_radius:
+        budget += float(np.mean(problem.row_radius))
+    if budget > 0.0:
+        most = 1.0 / budget
         least = min(least, most)
         lams = [math.sqrt(least) * math.sqrt(most), most, least]
     else:

@@ -93,7 +93,9 @@ class Landmarks(Solver):
     name = "landmarks"
     default_tol = 1e-6
     default_max_iter = 100
-    capabilities = Capability.FLIP_COSTS | Capability.INTERCEPT_COST
+    capabilities = (
+        Capability.FLIP_COSTS | Capability.INTERCEPT_COST | Capability.ROW_RADIUS
+    )
     uses_sums_only = True
 
     n_landmarks: int | None = None
