@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from drsvm.problem import Status as Status
     from drsvm.solvers import radius_max as radius_max
     from drsvm.solvers import radius_path as radius_path
+    from drsvm.solvers import row_radius_max as row_radius_max
     from drsvm.solvers import solve as solve
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -105,6 +105,8 @@ def _function_and_arguments(name, kind, folder):
         return kind, {"X": X, "y": y, **weighted, "flip_cost": weights}
     if name in ("auto_radius", "radius_max", "solve"):
         return kind, {"problem": problem()}
+    if name == "row_radius_max":
+        return kind, {"problem": problem().replace(flip_cost=np.inf)}
     if name == "radius_path":
         return kind, {"problem": problem(), "n_radii": 3}
     if name == "certify":

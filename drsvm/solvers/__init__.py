@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from drsvm.solvers.paper.proximal_steps import proximal_step as proximal_step
     from drsvm.solvers.path.radius_max import is_useful
     from drsvm.solvers.path.radius_max import radius_max as radius_max
+    from drsvm.solvers.path.radius_max import row_radius_max as row_radius_max
     from drsvm.solvers.path.radius_path import RadiusPath as RadiusPath
     from drsvm.solvers.path.radius_path import radius_path as radius_path
     from drsvm.solvers.selection import (

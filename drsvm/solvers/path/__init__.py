@@ -1,1 +1,1 @@
-"""Many radii: `radius_path`, warm-started, and `radius_max`, the scale of a grid."""
+"""Many radii: `radius_path`, warm-started, and the scale of a grid, `radius_max`."""

@@ -77,15 +77,15 @@ def radius_max(
     """Return the smallest radius at which w = 0 is optimal, the scale of a radius.
 
     It does not depend on `l2`, and shifts of single rows (`row_radius`) are left out:
-    with them, w = 0 is optimal at smaller radii, too. Without an intercept and with
-    trusted labels it is ‖Σ π_i y_i x_i‖_p; the same holds if labels are too expensive
-    to flip, at a cost of twice the largest margin of the best direction or more.
+    with them, w = 0 is optimal at smaller radii, too (`row_radius_max`). Without an
+    intercept and with trusted labels it is ‖Σ π_i y_i x_i‖_p; the same holds if labels
+    are too expensive to flip, at a cost of twice the largest margin of the best
+    direction or more.
 
-    In general the optimum f is
-    a concave function of the radius ε with slope λ, and the best constant classifier
-    has the objective V(ε) = min(1, 2·(share of the smaller class) + 2ε/flip_cost), the
-    second only with an intercept. Newton's method for f = V converges to the answer
-    from below, in a few solves.
+    In general the optimum f is a concave function of the radius ε with slope λ, and the
+    best constant classifier has the objective V(ε) = min(1, 2·(share of the smaller
+    class) + 2ε/flip_cost), the second only with an intercept. Newton's method for f = V
+    converges to the answer from below, in a few solves.
 
     With costs, it is the smallest radius at which all weights with a cost are 0, and
     the intercept too if it has a cost. Features that cannot shift keep their weights: V
@@ -149,6 +149,58 @@ def radius_max(
         return _enclose(problem, free, unit, solves)
     except TimeIsUp as reached:
         return reached.radius
+
+
+def row_radius_max(
+    problem: Problem,
+    *,
+    max_time: float | TimeLimit | None = None,
+    n_threads: int | None = None,
+) -> float:
+    """Return the smallest common radius of all rows at which w = 0 is optimal.
+
+    Every row may then shift by this much, beyond the average shift by `radius`. It is
+    (`radius_max` − radius) / V or 0, with the objective V of the best constant
+    classifier: 1 or, with an intercept outside the norm, twice the share of the smaller
+    class. Multipliers of a constant optimum add up to V, so that a radius r of all rows
+    adds r V to the budget of the dual problem, and nothing else changes.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its labels must be trusted (flip_cost=inf), and all features be able to shift.
+        Its row_radius is ignored, and its l2 does not matter.
+    max_time, n_threads
+        As in `radius_max`.
+
+    Returns
+    -------
+    float
+        The radius, as accurate as `radius_max`.
+
+    Examples
+    --------
+    >>> import math
+    >>> from drsvm import Problem, row_radius_max
+    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> problem = Problem(X, [-1, -1, 1, 1], radius=0.1, flip_cost=math.inf)
+    >>> round(row_radius_max(problem), 6)
+    0.9
+    """
+    check_problem(problem, "row_radius_max")
+    if not np.isinf(problem.flip_cost).all():
+        raise ValueError(
+            "row_radius_max needs flip_cost=inf: rows that shift one by one are "
+            "supported for trusted labels only."
+        )
+    if problem.trusted_features.any():
+        raise ValueError(
+            "row_radius_max needs features that can all shift, and some have "
+            "feature_cost=inf: their weights do not become 0 at any radius."
+        )
+    largest = radius_max(problem, max_time=max_time, n_threads=n_threads)
+    best_constant = float(_constant_classifiers(problem)[0].min())
+    return max(largest - problem.radius, 0.0) / best_constant
 
 
 def is_useful(

@@ -31,6 +31,8 @@ class RadiusPath:
         The radii, in the order given.
     results : list of Result
         One per radius.
+    parameter : {"radius", "row_radius"}
+        Whose values the radii are.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class RadiusPath:
 
     radii: np.ndarray
     results: list[Result] = field(repr=False)
+    parameter: str = "radius"
 
     @property
     def weights(self) -> np.ndarray:
@@ -66,10 +69,10 @@ class RadiusPath:
         Returns
         -------
         dict of arrays
-            The columns radius, objective, lower_bound, gap, radius_price, n_nonzero,
-            n_iter, time and status.
+            The columns radius or row_radius, objective, lower_bound, gap, radius_price,
+            n_nonzero, n_iter, time and status.
         """
-        columns: dict[str, Any] = {"radius": self.radii}
+        columns: dict[str, Any] = {self.parameter: self.radii}
         rows = [_figures(result) for result in self.results]
         for name in rows[0]:
             columns[name] = np.array([row[name] for row in rows])
@@ -82,13 +85,13 @@ class RadiusPath:
         return self.results[index]
 
     def __str__(self) -> str:
-        lines = [_HEAD]
+        lines = [f"{self.parameter:>10}{_HEAD}"]
         for radius, result in zip(self.radii, self.results, strict=True):
             lines.append(_LINE.format(radius=radius, **_figures(result)))
         return "\n".join(lines)
 
 
-_HEAD = "    radius   objective       gap  radius price  nonzero  iterations  status"
+_HEAD = "   objective       gap  radius price  nonzero  iterations  status"
 _LINE = (
     "{radius:10.4g}  {objective:10.8f}  {gap:8.1e}  {radius_price:12.5g}  "
     "{n_nonzero:7d}  {n_iter:10d}  {status}"
@@ -113,6 +116,7 @@ def radius_path(
     problem: Problem,
     radii: Sequence[float] | np.ndarray | None = None,
     *,
+    row_radii: Sequence[float] | np.ndarray | None = None,
     n_radii: int = 30,
     smallest: float = 1e-3,
     solver: str | Solver = "auto",
@@ -133,11 +137,14 @@ def radius_path(
     Parameters
     ----------
     problem : Problem
-        Its own radius is ignored.
+        Its own radius is ignored, or its own row_radius where `row_radii` are given.
     radii : sequence of floats, optional
         The radii; by default `n_radii` of them, log-spaced from `radius_max(problem)`
         down to `smallest` times it. They are solved from the largest down and returned
         in the order given.
+    row_radii : sequence of floats, optional
+        Radii by which every row may shift on its own, in place of `radii`; the radius
+        is that of the problem. `row_radius_max` is their scale.
     n_radii, smallest : int, float
         Size of the default grid, and ratio of its smallest to its largest radius.
     solver, tol, max_iter, random_state, n_threads, **settings
@@ -169,6 +176,14 @@ def radius_path(
     """
     check_problem(problem, "radius_path")
     time = TimeLimit.of(max_time)
+    parameter = "radius"
+    if row_radii is not None:
+        if radii is not None:
+            raise ValueError("Pass radii or row_radii, not both of them.")
+        parameter = "row_radius"
+        radii = row_radii
+        # What the solver must be able to work with
+        problem = problem.replace(row_radius=1.0)
     shifted = without_far_columns(problem)
     problem = shifted.problem
     chosen = make_solver(solver, problem, **settings)
@@ -185,16 +200,10 @@ def radius_path(
         with about("smallest", "n_radii"):
             ratios = np.logspace(0.0, math.log10(smallest), n_radii)
         radii = largest * ratios
-    with about("radii"):
-        radii = np.asarray(radii, dtype=np.float64)
-    if radii.ndim != 1 or len(radii) == 0:
-        raise ValueError(
-            "radii must be a non-empty list of numbers, got an array of shape "
-            f"{radii.shape}."
-        )
+    radii = _checked_radii(radii)
     problems = []
     for radius in radii:
-        at_radius = problem.replace(radius=float(radius))
+        at_radius = problem.replace(**{parameter: float(radius)})
         check_taken(chosen, at_radius)
         problems.append(at_radius)
     if tol is None and is_auto(solver):
@@ -222,7 +231,20 @@ def radius_path(
                 break
     # In the order given
     solved = sorted(results)
-    return RadiusPath(radii[solved], [results[index] for index in solved])
+    solutions = [results[index] for index in solved]
+    return RadiusPath(radii[solved], solutions, parameter)
+
+
+def _checked_radii(radii) -> np.ndarray:
+    """Return a list of radii as an array, or raise if it is none."""
+    with about("radii"):
+        radii = np.asarray(radii, dtype=np.float64)
+    if radii.ndim != 1 or len(radii) == 0:
+        raise ValueError(
+            "radii must be a non-empty list of numbers, got an array of shape "
+            f"{radii.shape}."
+        )
+    return radii
 
 
 def _next(

@@ -9,9 +9,10 @@ from hypothesis import given
 from instances import well_conditioned_instance
 from problems import NORMS, best_constant, optimum, problems, random_rows
 from scipy import sparse
+from scipy.optimize import linprog
 from thorough import examples, for_each
 
-from drsvm import Problem, radius_max, radius_path
+from drsvm import Problem, radius_max, radius_path, row_radius_max, solve
 from drsvm.solvers import is_useful
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -166,3 +167,97 @@ def test_an_interrupt_is_passed_on(interrupt_in):
     interrupt_in("compiled steps")
     with pytest.raises(KeyboardInterrupt):
         is_useful(problem, 0.1)
+
+
+INTERCEPTS = {
+    "none": {},
+    "free": {"fit_intercept": True},
+    "priced": {"fit_intercept": True, "intercept_cost": 0.5},
+}
+
+
+def rows_that_shift(seed, **parameters):
+    """Return a problem with some weights, of classes of unequal size."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat([1, -1], [14, 26]))
+    X = rng.normal(size=(40, 3)) + 0.4 * y[:, None]
+    weights = rng.uniform(0.5, 1.0, 40)
+    return Problem(
+        X, y, sample_weight=weights, flip_cost=math.inf, radius=0.03, **parameters
+    )
+
+
+def optimum_of_linear_program(problem, row_radius):
+    """Return the optimum without ridge, for the norms 1 and inf."""
+    n, d = problem.n_rows, problem.n_features
+    # Variables w⁺, w⁻, b⁺, b⁻ ≥ 0, λ and the losses s_i ≥ 1 − m_i + r λ
+    rows = np.hstack([problem.X, np.ones((n, 1))])
+    signed = problem.signs[:, None] * rows
+    losses = np.hstack([-signed, signed, np.full((n, 1), row_radius), -np.eye(n)])
+    shares = np.append(np.ones(d), 1.0 / problem.intercept_cost)
+    if problem.norm.p == math.inf:
+        size = np.concatenate([shares, shares, [-1.0], np.zeros(n)])[None]
+    else:
+        both = np.hstack([np.diag(shares), np.diag(shares)])
+        size = np.hstack([both, -np.ones((d + 1, 1)), np.zeros((d + 1, n))])
+    costs = np.concatenate(
+        [np.zeros(2 * d + 2), [problem.radius], problem.sample_weight]
+    )
+    limits = np.concatenate([-np.ones(n), np.zeros(len(size))])
+    most = [None] * len(costs)
+    if not problem.fit_intercept:
+        most[d] = most[2 * d + 1] = 0.0
+    bounds = [(0.0, limit) for limit in most]
+    return linprog(costs, np.vstack([losses, size]), limits, bounds=bounds).fun
+
+
+@for_each(intercept=INTERCEPTS, norm=(1, math.inf), seed=range(3))
+def test_row_radius_max_is_where_linear_programs_become_constant(intercept, norm, seed):
+    problem = rows_that_shift(seed, norm=norm, **INTERCEPTS[intercept])
+    constant = 1.0
+    if intercept == "free":
+        constant = 2.0 * problem.sample_weight[problem.signs > 0].sum()
+    low = 0.0
+    high = 10.0
+    while high - low > 1e-7:
+        middle = 0.5 * (low + high)
+        if optimum_of_linear_program(problem, middle) < constant - 1e-10:
+            low = middle
+        else:
+            high = middle
+    found = row_radius_max(problem)
+    assert found == pytest.approx(high, abs=1e-6)
+    assert found > 0.0
+
+
+@for_each(
+    intercept=INTERCEPTS,
+    norm=NORMS,
+    options=[
+        {},
+        {"l2": 0.1},
+        {"monotonic_cst": [1, -1, 0]},
+        {"feature_cost": [1, 2, 3]},
+    ],
+)
+def test_above_row_radius_max_a_constant_classifier_is_optimal(
+    intercept, norm, options
+):
+    problem = rows_that_shift(5, norm=norm, **INTERCEPTS[intercept], **options)
+    constant = 1.0
+    if intercept == "free":
+        constant = 2.0 * problem.sample_weight[problem.signs > 0].sum()
+    largest = row_radius_max(problem)
+    above = solve(problem.replace(row_radius=1.001 * largest), tol=1e-10)
+    assert above.objective == pytest.approx(constant, abs=1e-8)
+    below = solve(problem.replace(row_radius=0.99 * largest), tol=1e-10)
+    assert below.objective < constant - 1e-7
+
+
+def test_row_radius_max_of_special_problems():
+    problem = rows_that_shift(0, fit_intercept=True)
+    assert row_radius_max(problem.replace(radius=radius_max(problem))) == 0.0
+    with pytest.raises(ValueError, match="needs flip_cost=inf"):
+        row_radius_max(problem.replace(flip_cost=1.0))
+    with pytest.raises(ValueError, match="features that can all shift"):
+        row_radius_max(problem.replace(feature_cost=[1.0, 1.0, math.inf]))

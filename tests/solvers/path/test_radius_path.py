@@ -8,7 +8,7 @@ from instances import well_conditioned_instance
 from problems import NORMS, best_constant, optimum
 from thorough import for_each
 
-from drsvm import Status, radius_max, radius_path, solve
+from drsvm import Status, radius_max, radius_path, row_radius_max, solve
 from drsvm.solvers.interior_point import InteriorPointState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -54,6 +54,29 @@ def test_a_path_has_the_optima_of_separate_solves(norm, parameters, radii):
             result.weights, result.intercept
         )
         assert result.objective == pytest.approx(value, rel=1e-12)
+
+
+@for_each_norm
+def test_a_path_over_radii_of_the_rows(norm):
+    problem = well_conditioned_instance(
+        2, 120, 6, norm=norm, flip_cost=math.inf, fit_intercept=True, radius=0.01
+    )
+    radii = row_radius_max(problem) * np.array([0.1, 1.0, 0.3, 0.0])
+    path = radius_path(problem, row_radii=radii, tol=1e-8)
+    table = path.table()
+    np.testing.assert_array_equal(table["row_radius"], radii)
+    assert "radius" not in table
+    assert str(path).startswith("row_radius")
+    for radius, result in zip(radii, path.results, strict=True):
+        alone = solve(problem.replace(row_radius=radius), tol=1e-8)
+        assert result.gap <= 1e-8
+        assert result.objective == pytest.approx(alone.objective, abs=1e-8)
+    with pytest.raises(ValueError, match="not both"):
+        radius_path(problem, [0.1], row_radii=[0.1])
+    with pytest.raises(ValueError, match="needs flip_cost=inf"):
+        radius_path(problem.replace(flip_cost=1.0), row_radii=[0.1])
+    with pytest.raises(ValueError, match="does not support row_radius"):
+        radius_path(problem, row_radii=[0.1], solver="ippa")
 
 
 @pytest.mark.thorough
