@@ -154,7 +154,7 @@ def test_radii_may_be_on_the_card_and_stay_with_their_rows():
     # A row is known by its first feature.
     few = draw_by_class(there, 50)
     for problem in (few, draw_sample(there, 100), to_host(few, math.inf)):
-        first = to_numpy(problem.X)[:, 0]
+        first = to_numpy(to_host(problem, math.inf).X)[:, 0]
         np.testing.assert_array_equal(to_numpy(problem.row_radius), np.abs(first))
     host = to_host(there, math.inf)
     assert isinstance(host.row_radius, np.ndarray)
