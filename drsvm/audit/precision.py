@@ -14,6 +14,12 @@ from drsvm.problem.memory_rows import MemoryRows
 from drsvm.problem.result import Result
 from drsvm.utils.annotations import Matrix
 
+# What `are_noise` finds, for the user
+NOISE = (
+    "decision values differ by less than the accuracy of the solution; ranks, ROC AUC "
+    "and probabilities are noise"
+)
+
 
 def resolution(gap: float, tol: float) -> float:
     """Return up to which size decision values are known."""

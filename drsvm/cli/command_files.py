@@ -19,14 +19,7 @@ import numpy as np
 
 from drsvm.cli.options import Columns
 from drsvm.persistence.checks import require
-from drsvm.tables import (
-    DataFileError,
-    Dataset,
-    ReadOptions,
-    Schema,
-    read,
-    read_like,
-)
+from drsvm.tables import DataFileError, Dataset, ReadOptions, Schema, read, read_like
 from drsvm.utils.lazy import optional
 from drsvm.utils.writing import write_files, written
 

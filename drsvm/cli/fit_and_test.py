@@ -21,12 +21,11 @@ from drsvm.audit.performance import leads, scores
 from drsvm.cli.choose_kernel import choose_kernel
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import KernelChoice, Settings
-from drsvm.cli.time_order import about_outside, time_order
+from drsvm.cli.time_order import about_outside, columns_of, time_order
 from drsvm.cli.training_rows import (
     Prepared,
     TrainTestRows,
     costs_and_signs,
-    indices_of_features,
     prepare,
     rows_of,
 )
@@ -133,7 +132,7 @@ class Fitted(NamedTuple):
     @property
     def columns(self) -> list[str]:
         """The column of the file that each feature comes from."""
-        return self.prepared.columns or indices_of_features(self.parts.data.schema)
+        return columns_of(self.parts, self.prepared)
 
     def pipeline(self, classifier: Classifier) -> Pipeline:
         """Return a classifier behind this preparation."""
@@ -273,14 +272,15 @@ class Training:
         fitting = self.screen.progress(f"fitting {len(self.whole.y):,} rows")
         with fitting, self.screen.warnings_as_notes():
             model = self._fitted(estimator, self.whole, self.prepared_whole)
+        untested = Trained(model, None, choice)
         if self.held is None:
-            return Trained(model, None, choice)
+            return untested
         if self.time.over:
             self.screen.note(
                 "no test: the time was up after the fit of all rows; allow more with "
                 "--max-time."
             )
-            return Trained(model, None, choice)
+            return untested
         with self.screen.progress(f"fitting {len(self.held.y):,} rows for the test"):
             tested = self._for_test(estimator)
             others = self._others(estimator, tested.test_scores())
@@ -472,5 +472,5 @@ def _audit(trained: Trained, saved: Pipeline) -> Audit | None:
         # The columns of the table were not kept.
         X = fitted.prepared.X_test[rows]
         return Audit(model, sample_of(model[-1], X, y, []))
-    names = parts.data.schema.columns or indices_of_features(parts.data.schema)
-    return Audit(model, sample_of(model, rows_of(parts.X_test, rows), y, names))
+    X = rows_of(parts.X_test, rows)
+    return Audit(model, sample_of(model, X, y, parts.data.schema.names))

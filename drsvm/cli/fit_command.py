@@ -160,10 +160,7 @@ def fit(
         # Not before: this imports all solvers, and an error in the file should come
         # quickly.
         from drsvm.cli.fit_and_test import Training, save
-        from drsvm.cli.fit_summary import (
-            fit_payload,
-            summary_lines,
-        )
+        from drsvm.cli.fit_summary import fit_payload, summary_lines
         from drsvm.cli.training_rows import about_clipped
 
         training = Training(settings, standardise, whole, held, screen)

@@ -30,10 +30,6 @@ from drsvm.report.verdict import (
 )
 from drsvm.utils.messages import counted
 
-NOISE = (
-    "decision values differ by less than the accuracy of the solution; ranks, ROC AUC "
-    "and probabilities are noise"
-)
 # How many labels and columns are named
 SHOWN_LABELS = 10
 SHOWN_COLUMNS = 5
@@ -412,4 +408,4 @@ def _constant_line(certificates: list[Payload]) -> dict[str, str]:
     which = "this classifier"
     if len(certificates) > 1:
         which = f"{', '.join(constant)} against the rest"
-    return {"constant": f"{which}: {NOISE}"}
+    return {"constant": f"{which}: {precision.NOISE}"}

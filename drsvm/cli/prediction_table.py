@@ -7,9 +7,8 @@ import numpy as np
 
 from drsvm.audit.explanation import explain
 from drsvm.audit.performance import scores
-from drsvm.audit.precision import are_noise
+from drsvm.audit.precision import NOISE, are_noise
 from drsvm.cli.class_labels import labels_for, unknown_label
-from drsvm.cli.fit_summary import NOISE
 from drsvm.cli.options import Columns, free_name
 from drsvm.cli.screen import Payload
 from drsvm.cli.training_rows import names_of_features, rows_of

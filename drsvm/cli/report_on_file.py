@@ -131,7 +131,6 @@ def _given(
     parts: TrainTestRows, prepared: Prepared, standardise: bool, source: Source
 ) -> Given:
     """Return the rows of a report with the names of rows and features."""
-    names = prepared.names or names_of_features(parts.data.schema)
     row_names = list(map(str, parts.row_numbers.tolist()))
     row_note = (
         "Rows are numbered like the rows of the file, from 1, not counting the header."
@@ -147,7 +146,7 @@ def _given(
         X_test=prepared.X_test,
         y_test=parts.y_test,
         test_size=0.0,
-        feature_names=names,
+        feature_names=prepared.names or names_of_features(parts.data.schema),
         row_names=row_names,
         row_note=row_note,
         label=parts.data.schema.label,

@@ -10,12 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.stats import betabinom
 
-from drsvm.cli.training_rows import (
-    TEST_SHARE,
-    Prepared,
-    TrainTestRows,
-    indices_of_features,
-)
+from drsvm.cli.training_rows import TEST_SHARE, Prepared, TrainTestRows
 from drsvm.tables.row_order import BLOCKS, columns_in_order
 from drsvm.utils.annotations import Matrix
 
@@ -59,7 +54,7 @@ def time_order(
 
 def columns_of(parts: TrainTestRows, prepared: Prepared) -> list[str]:
     """Return the column of the file that each feature comes from."""
-    return prepared.columns or indices_of_features(parts.data.schema)
+    return prepared.columns or parts.data.schema.names
 
 
 def _about_dates(dates: list[str], proposes: bool) -> str:

@@ -51,9 +51,9 @@ class Split:
     by: str | None = None
 
     def __post_init__(self):
-        values = (self.test, self.size, self.in_time)
-        options = ("--test", "--test-size", self.in_time)
-        both = [options[k] for k in range(3) if values[k] is not None]
+        wanted = {"--test": self.test, "--test-size": self.size}
+        wanted[self.in_time] = self.in_time
+        both = [option for option, value in wanted.items() if value is not None]
         if len(both) > 1:
             raise ValueError(f"use {both[0]} or {both[1]}, not both.")
 
@@ -338,15 +338,9 @@ def _why_nothing_is_held_out(n: int, rare: object) -> str:
     )
 
 
-def indices_of_features(schema: Schema) -> list[str]:
-    """Return the indices of the features of an svmlight file, as options name them."""
-    first = schema.index_base
-    return list(map(str, range(first, first + schema.n_features)))
-
-
 def names_of_features(schema: Schema) -> list[str]:
     """Return names for the features of an svmlight file, which has none."""
-    return [f"feature {index}" for index in indices_of_features(schema)]
+    return [f"feature {index}" for index in schema.names]
 
 
 def rows_of(X: Table | Matrix, rows: np.ndarray) -> Table | Matrix:
@@ -377,25 +371,16 @@ def load_for_model(
 
 def prepare(parts: TrainTestRows, *, standardise: bool) -> Prepared:
     """Return the rows after the preparation, which is fitted to the training rows."""
-    from sklearn.pipeline import Pipeline
-
-    from drsvm.tables.preparation import (
-        features_of,
-        forget_single_levels,
-        preparation,
-    )
+    from drsvm.tables.preparation import features_of, fitted_preparation
 
     schema = parts.data.schema
     X = parts.X
     X_test = parts.X_test
     pipeline = parts.preparation
     if pipeline is None:
-        steps = preparation(schema, standardise)
-        if not steps:
+        pipeline, X = fitted_preparation(schema, standardise, X)
+        if pipeline is None:
             return Prepared(X, X_test, [], None)
-        pipeline = Pipeline(steps)
-        X = pipeline.fit_transform(X)
-        forget_single_levels(pipeline, schema, parts.X)
         if X_test is not None:
             X_test = pipeline.transform(X_test)
     return Prepared(X, X_test, pipeline.steps, features_of(pipeline, schema))

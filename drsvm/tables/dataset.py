@@ -89,6 +89,12 @@ class Schema:
     # How the file writes False and True, if these are the labels.
     truth_labels: list[str] = field(default_factory=list)
 
+    @property
+    def names(self) -> list[str]:
+        """The columns, or the indices of the features of an svmlight file."""
+        first = self.index_base
+        return self.columns or list(map(str, range(first, first + self.n_features)))
+
     def style(self, column: str) -> str:
         """Return how the cells of a column are written: a `Style`."""
         return self.styles.get(column, Style.PLAIN)

@@ -13,7 +13,7 @@ import numpy as np
 
 from drsvm.tables.arrow_columns import Column, Table, columns_of, is_text
 from drsvm.tables.arrow_tables import TableFile
-from drsvm.tables.cell_styles import DATE_STYLES, Style, fits, parser_of
+from drsvm.tables.cell_styles import DATE_STYLES, NUMBER_STYLES, Style, fits, parser_of
 from drsvm.tables.columns import Chosen
 from drsvm.tables.copies import copies_among, first_of_each
 from drsvm.tables.dataset import ReadOptions
@@ -339,26 +339,20 @@ def _wanted_style(values: list[str], style: str | None, decimal: str | None) -> 
     known = (Style.DECIMAL_COMMA, Style.THOUSANDS, Style.TIME, *DATE_STYLES)
     if style is not None and style in known:
         return style
-    best = Style.PLAIN
     styles = [Style.PLAIN, Style.THOUSANDS, Style.DECIMAL_COMMA]
     if decimal == ",":
         styles = [Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS]
-    largest = 0
-    for candidate in styles:
-        numbers = list(map(parser_of(candidate), values))
-        n_fitting = len(numbers) - numbers.count(None)
-        if n_fitting > largest:
-            largest = n_fitting
-            best = candidate
-    return best + Style.OR_EMPTY
+
+    def n_others(candidate: str) -> int:
+        """Return how many cells have another style."""
+        return list(map(parser_of(candidate), values)).count(None)
+
+    return min(styles, key=n_others) + Style.OR_EMPTY
 
 
 def _is_any_number(text: str) -> bool:
     """Return True for a number in any of the styles."""
-    for style in (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS):
-        if fits(style, [text]):
-            return True
-    return False
+    return any(fits(style, [text]) for style in NUMBER_STYLES)
 
 
 def rare_below(n_rows: int) -> int:

@@ -143,20 +143,17 @@ class _Stream:
 
     def prepared(self, standardise: bool) -> Any:
         """Return the fitted pipeline from cells to features."""
-        from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import StandardScaler
 
         from drsvm.tables.notes import what_was_clipped
         from drsvm.tables.preparation import (
             cells_clipped,
-            forget_single_levels,
+            fitted_preparation,
             part_of,
-            preparation,
         )
 
         data = self.data
-        steps = Pipeline(preparation(data.schema, standardise)).fit(data.X)
-        forget_single_levels(steps, data.schema, data.X)
+        steps: Any = fitted_preparation(data.schema, standardise, data.X)[0]
         numbers, places = part_of(steps[-1], "numbers")
         if not standardise or numbers is None:
             return steps

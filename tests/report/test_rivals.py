@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from drsvm import WassersteinSVC
 from drsvm.audit.performance import leads, scores
@@ -61,6 +63,24 @@ def test_trees_learn_costs_of_any_labels(names):
     dear = boosted_trees(X, y, {names[0]: 1.0, names[1]: 10.0})
     same = boosted_trees(X, y, None)
     assert (dear.predict(X) == names[1]).sum() > (same.predict(X) == names[1]).sum()
+
+
+def test_columns_that_trees_cannot_split_change_nothing():
+    rng = np.random.default_rng(0)
+    # A leaf has 20 rows: some columns have fewer entries, some just enough.
+    filled = np.array([300, 20, 19, *rng.integers(10, 30, 37)])
+    X = np.where(np.arange(300)[:, None] < filled, rng.normal(size=(300, 40)), 0.0)
+    X = rng.permuted(X, axis=0)
+    y = (X @ rng.normal(size=40) + rng.normal(size=300) > 0).astype(int)
+    whole = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
+    of_all = whole.fit(X, y).decision_function(X)
+    rows = csr_array(X)
+    found = boosted_trees(rows, y, None).decision_function(rows)
+    np.testing.assert_array_equal(found, of_all)
+    # Nor is it an error if there is no other column.
+    few = rows[:, np.flatnonzero(filled < 20)]
+    constant = boosted_trees(few, y, None).decision_function(few)
+    assert np.ptp(constant) < 1e-12
 
 
 @pytest.mark.usefixtures("no_plots")

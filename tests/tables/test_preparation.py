@@ -15,7 +15,7 @@ from drsvm.tables import ReadOptions, TableReader, read
 from drsvm.tables.preparation import (
     cells_clipped,
     features_of,
-    forget_single_levels,
+    fitted_preparation,
     preparation,
     unseen_levels,
 )
@@ -125,7 +125,10 @@ def test_levels_of_one_row_are_forgotten_and_count_as_rare(write, n):
     data = read(write("data.csv", "town,a,label\n" + lines), ReadOptions(label="label"))
     steps, X, names = fitted(data)
     assert names == ["a", "town=Bonn", "town=Oslo", "town=Rome", "town=(rare)"]
-    forget_single_levels(steps, data.schema, data.X)
+    (levels,) = steps[-1].named_transformers_["categories"].categories_
+    assert {"Here", "There"} < set(levels)
+    steps, features = fitted_preparation(data.schema, True, data.X)
+    np.testing.assert_array_equal(features, X)
     np.testing.assert_array_equal(steps.transform(data.X), X)
     (levels,) = steps[-1].named_transformers_["categories"].categories_
     assert levels.tolist() == ["(rare)", "Bonn", "Oslo", "Rome"]
