@@ -11,7 +11,7 @@ from sklearn.datasets import make_moons
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from thorough import examples
 
-from drsvm import WassersteinKernelSVC, WassersteinSVC
+from drsvm import WassersteinKernelSVC, WassersteinSVC, certified_accuracy
 from drsvm.problem import kernel_rows
 from drsvm.solvers.landmarks import landmark_solver as solver
 
@@ -195,8 +195,8 @@ def test_the_optimum_of_rows_that_each_shift(seed, is_linear, by_row, grows):
 
 
 def test_landmarks_of_many_rows_that_each_shift():
-    X, y = make_moons(600, noise=0.3, random_state=0)
-    radii = 0.2 * np.random.default_rng(0).uniform(size=600)
+    X, y = make_moons(350, noise=0.3, random_state=0)
+    radii = 0.2 * np.random.default_rng(0).uniform(size=350)
     ball = {"radius": 0.01, "l2": 1e-3}
     # The intercept has no cost, so the centre does not matter.
     settings = {
@@ -209,7 +209,7 @@ def test_landmarks_of_many_rows_that_each_shift():
     best = optimum(
         rbf_kernel(X, gamma=1.0),
         2 * y - 1,
-        np.ones(600),
+        np.ones(350),
         reach=np.sqrt(2.0 - 2.0 * np.exp(-(radii**2))),
         flip_cost=math.inf,
         fit_intercept=True,
@@ -228,6 +228,38 @@ def test_landmarks_of_many_rows_that_each_shift():
     assert best <= means.objective_ + 1e-7
 
 
+def decisions_after_shifts(model, X, radii):
+    """Return the decisions of rows at many places within their radii, (places, n)."""
+    directions = np.random.default_rng(1).normal(size=(300, 2))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    prices = np.ones(2) if model.feature_cost is None else model.feature_cost
+    found = []
+    for share in (0.3, 1.0):
+        lengths = share * np.broadcast_to(radii, len(X))[:, None] / prices
+        shifted = X + directions[:, None, :] * lengths
+        values = model.decision_function(shifted.reshape(-1, 2))
+        found.append(values.reshape(300, len(X)))
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("row_radius", [0.0, 0.2])
+def test_certified_accuracy_of_kernels_is_a_lower_bound(row_radius):
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    signs = 2 * y - 1
+    model = WassersteinKernelSVC(gamma=1.0, row_radius=row_radius).fit(X, y)
+    for radius in (0.1, 0.3):
+        certified = certified_accuracy(model, X, y, radius)
+        values = signs * decisions_after_shifts(model, X, radius)
+        unharmed = (values > 0.0).all(axis=0).mean()
+        assert unharmed - radius < certified <= unharmed
+    linear = WassersteinKernelSVC("linear", row_radius=row_radius).fit(X, y)
+    values = signs * linear.decision_function(X)
+    exact = (values > 0.2 * np.linalg.norm(linear.coef_)).mean()
+    assert certified_accuracy(linear, X, y, 0.2) == pytest.approx(exact)
+    with pytest.raises(ValueError, match="Nothing is claimed"):
+        certified_accuracy(WassersteinKernelSVC("poly").fit(X, y), X, y, 0.1)
+
+
 def test_the_loss_after_any_shift_is_below_the_objective():
     X, y = make_moons(100, noise=0.2, random_state=0)
     radii = 0.3 * np.random.default_rng(0).uniform(size=100)
@@ -241,15 +273,8 @@ def test_the_loss_after_any_shift_is_below_the_objective():
         threshold="optimum",
     ).fit(X, y, row_radius=radii)
     # Each row at the worst of many places within its radius
-    directions = np.random.default_rng(1).normal(size=(300, 2))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    losses = []
-    for share in (0.3, 1.0):
-        shifts = share * radii * directions[:, :, None] / prices[:, None]
-        shifted = X + shifts.transpose(0, 2, 1)
-        values = model.decision_function(shifted.reshape(-1, 2)).reshape(300, 100)
-        losses.append(np.maximum(1.0 - (2 * y - 1) * values, 0.0).max(axis=0))
-    worst = np.max(losses, axis=0).mean()
+    values = decisions_after_shifts(model, X, radii)
+    worst = np.maximum(1.0 - (2 * y - 1) * values, 0.0).max(axis=0).mean()
     unmoved = np.maximum(1.0 - (2 * y - 1) * model.decision_function(X), 0.0).mean()
     assert unmoved + 0.05 < worst <= model.objective_
 
