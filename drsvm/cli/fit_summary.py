@@ -118,7 +118,8 @@ def _parameters(classifier, standardise: bool) -> Payload:
         "standardise": standardise,
         "moved_by": classifier.threshold_,
     }
-    for name in ("flip_cost", "fit_intercept", "class_weight", "threshold"):
+    names = ("row_radius", "flip_cost", "fit_intercept", "class_weight", "threshold")
+    for name in names:
         parameters[name] = getattr(classifier, name)
     return parameters
 
@@ -239,6 +240,11 @@ def _adversary_line(payload: Payload) -> str:
     radius = parameters["radius"]
     small = ", too little to matter in practice" if payload["negligible"] else ""
     line = f"may shift a row by {radius:.4g} on average"
+    own = parameters["row_radius"]
+    if own > 0.0:
+        line = (
+            f"may shift every row by {own:.4g}, and further by {radius:.4g} on average"
+        )
     if "kernel" in payload:
         shift = payload["kernel"]["radius_in_features"]
         line += " in the feature space, which covers shifts of the features by "

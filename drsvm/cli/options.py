@@ -263,6 +263,14 @@ Radius = Annotated[
         "features, or auto. Default: auto.",
     ),
 ]
+RowRadius = Annotated[
+    float | None,
+    classifier(
+        help="By how much every row may shift on its own, beyond the average shift, in "
+        "the same units. Labels are then trusted. Default: 0.",
+        metavar="NUMBER",
+    ),
+]
 FlipCost = Annotated[
     Texts,
     classifier(

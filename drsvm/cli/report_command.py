@@ -58,6 +58,7 @@ def report(
     test: opt.TestFile = None,
     seed: opt.SplitSeed = 0,
     radius: opt.Radius = None,
+    row_radius: opt.RowRadius = None,
     flip_cost: opt.FlipCost = None,
     norm: opt.Norm = "2",
     l2: opt.Ridge = None,

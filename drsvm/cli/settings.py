@@ -64,7 +64,7 @@ def classifier_settings(given: OptionValues) -> Settings:
     for name in ("solver", "tol", "max_iter", "max_time"):
         settings[name] = given[name]
     # Without these options, the library's defaults hold.
-    for name in ("radius", "l2", "intercept_cost", "class_weight"):
+    for name in ("radius", "row_radius", "l2", "intercept_cost", "class_weight"):
         if given.get(name) is not None:
             settings[name] = given[name]
     if given["class_weight"] == "none":
@@ -177,6 +177,9 @@ def kernel_choice(given: OptionValues) -> KernelChoice:
     # a kernel: whoever gives one wants a linear classifier.
     if kernel == "auto" and given["radius"] not in (None, "auto"):
         linear_only.append("radius")
+    # The rules for kernels do not look at shifts of single rows.
+    if kernel == "auto" and given.get("row_radius"):
+        linear_only.append("row_radius")
     is_linear = kernel == "linear" or (kernel == "auto" and linear_only)
     if gamma is not None and is_linear:
         raise ValueError("--gamma is the coefficient of a kernel: add --kernel rbf.")

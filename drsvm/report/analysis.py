@@ -94,6 +94,9 @@ class Analysis:
         self.judged = material.judged
         self.result = material.results[self.index]
         self.radius = float(material.trained_for["radius"])
+        # None: one for each row
+        own = getattr(material.classifier, "row_radius", 0.0)
+        self.row_radius = getattr(material.classifier, "_row_radius", own)
         self.classes: list[object] = material.classifier.classes_.tolist()
         # One class of several is shown against the rest.
         self.multiclass = len(self.classes) > 2
@@ -452,6 +455,7 @@ class Analysis:
             "classes": self.classes,
             "positive": self.positive,
             "radius": self.radius,
+            "row_radius": self.row_radius,
             "flip_cost": plain(adversary["flip_cost"]),
             "norm": plain(float(adversary["norm"])),
             "audit_radius": self.audit_radius,

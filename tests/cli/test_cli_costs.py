@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from cli_tables import write_table
 
-from drsvm import WassersteinSVC
+from drsvm import WassersteinSVC, certified_accuracy
 from drsvm.persistence import load_metadata, load_model
 
 N = 160
@@ -90,6 +90,34 @@ def test_the_cost_of_the_intercept(fitted):
     free = fitted()[0][-1]
     costly = fitted("--intercept-cost", 0.01)[0][-1]
     assert costly.intercept_cost == 0.01 and costly.objective_ > free.objective_
+
+
+@pytest.mark.parametrize("further", [(), ("--cv", "--folds", 2)], ids=str)
+def test_rows_that_may_each_shift(
+    fitted, drsvm_command, answer_of, people, tmp_path, further
+):
+    model, _ = fitted("--row-radius", 0.2, *further)
+    svc = model[-1]
+    assert svc.row_radius == 0.2
+    path, left, _ = people
+    X = model[:-1].transform(pandas.read_csv(path))
+    labels = np.where(left, "gone", "here")
+    alone = WassersteinSVC(svc.radius, l2=svc.l2, row_radius=0.2).fit(X, labels)
+    np.testing.assert_allclose(svc.coef_, alone.coef_, atol=1e-4)
+    out = tmp_path / "m.drsvm"
+    assert drsvm_command("predict", out, path)[0] == 0
+    audit = answer_of("audit", out, path, "--limit", "row", "--radii", "0.2")
+    certified = certified_accuracy(svc, X, labels, 0.2)
+    assert 1.0 - audit["risks"]["error"][0] == pytest.approx(certified)
+
+
+def test_row_radii_are_shown_with_the_radius(drsvm_command, answer_of, people):
+    asked = ("--label", "state", "--drop", "checked", "--row-radius", 0.2)
+    answer = answer_of("fit", people[0], *asked)
+    assert answer["parameters"]["row_radius"] == 0.2
+    _, shown, _ = drsvm_command("fit", people[0], *asked)
+    assert "may shift every row by 0.2, and further by" in shown
+    assert "no kernel is tried with --row-radius" in shown
 
 
 @pytest.mark.parametrize(
@@ -205,6 +233,8 @@ def test_comparisons_and_reports_with_costs(answer_of, people, tmp_path):
         (["--verified", "checked"], "changes nothing while all labels are trusted"),
         (["--verified", "calls", "--flip-cost", "2"], "must contain yes or no"),
         (["--intercept-cost", "0"], "intercept_cost=0.0 is out of range"),
+        (["--row-radius", "-1"], "row_radius must be finite and at least 0"),
+        (["--row-radius", "0.1", "--flip-cost", "1"], "row_radius needs flip_cost=inf"),
         (
             ["--costs", "gone=1,lost=2"],
             "--costs lost: unknown label; the labels are gone, here",
