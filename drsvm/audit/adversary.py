@@ -52,7 +52,7 @@ class Attack(NamedTuple):
     shift: np.ndarray
     # Of shape (d,), or, if `pair` is None, a direction for each atom
     direction: np.ndarray
-    # The classes between which atoms move, if they are the same for all
+    # The classes between which atoms move
     pair: tuple[int, int] | None
     # False if another attack would be worse
     attained: bool
@@ -205,21 +205,16 @@ class Adversary:
         direction = self.shift_direction(coef[first] - coef[second])
         if not self.problem.has_row_radius or self.rate == 0.0:
             return Attack(atoms, shift, direction, pair, attained)
+        if len(coef) > 2:
+            raise ValueError(
+                "row_radius: rows of several classes would move in several directions; "
+                "choose one class against the rest with positive=."
+            )
         # Rows whose loss remains 0 need not move.
         leads = self._leads_after(atoms.rows, atoms.codes)
         moves = (shift > 0.0) | (leads.min(axis=0) < 1.0)
         lengths = np.where(moves, shift + self.row_radii[atoms.rows], 0.0)
-        if len(coef) == 2:
-            return Attack(atoms, lengths, direction, pair, attained)
-        # Of several classes, each atom moves towards the one that is worst for it.
-        targets = leads.argmin(axis=0)
-        for label, other in (pair, pair[::-1]):
-            targets[(shift > 0.0) & (atoms.codes == label)] = other
-        directions = np.zeros((len(targets), coef.shape[1]))
-        for label, other in set(zip(atoms.codes, targets, strict=True)):
-            along = (atoms.codes == label) & (targets == other)
-            directions[along] = self.shift_direction(coef[other] - coef[label])
-        return Attack(atoms, lengths, directions, None, attained)
+        return Attack(atoms, lengths, direction, pair, attained)
 
     def shift_direction(self, w: np.ndarray) -> np.ndarray:
         """Return the shift of cost 1 that increases w·x most."""

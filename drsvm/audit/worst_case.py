@@ -603,10 +603,11 @@ def ball_of(
             f"row_radius is required for this {type(model).__name__}: it was trained "
             "with one for each row. Pass a number or one per row of X."
         )
-    if given["flip_cost"] is None and not isinstance(ball["flip_cost"], numbers.Real):
-        raise ValueError(
-            f"flip_cost is required for this {type(model).__name__}: it was trained "
-            "with several flip costs, and which of them apply to these rows is not "
-            "known. Pass a number or one per row of X."
-        )
+    for name in ("flip_cost", "row_radius"):
+        if given.get(name) is None and not isinstance(ball.get(name, 0), numbers.Real):
+            raise ValueError(
+                f"{name} is required for this {type(model).__name__}: it was trained "
+                "with several, and which of them apply to these rows is not known. "
+                "Pass a number or one per row of X."
+            )
     return ball

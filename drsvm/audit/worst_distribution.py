@@ -33,8 +33,8 @@ class WorstCaseDistribution:
         The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of
         shift costs 1. With more than two classes, the two for which a move adds most to
         the loss have the signs 1 and −1, and no other atoms move. For a classifier with
-        a kernel, or with row radii and more than two classes, of shape (n_atoms, d): an
-        atom is moved by shift times its own direction.
+        a kernel, of shape (n_atoms, d): an atom is moved by shift times its own
+        direction.
     risk : float
         The worst-case risk, from its one-dimensional formula; for a kernel, an upper
         bound on it.
@@ -65,7 +65,7 @@ class WorstCaseDistribution:
     risk: float
     attained: bool
     _codes: np.ndarray
-    # The places of the two classes between which atoms move, or None
+    # The places of the two classes between which atoms move; None for a kernel
     _pair: tuple[int, int] | None
     _data: DecisionValues
     _problem: Problem
@@ -160,7 +160,7 @@ def worst_case_distribution(
     ----------
     model, X, y, radius, row_radius, flip_cost, norm, feature_cost, sample_weight
         As in `worst_case_risk`, with the same defaults; X must be in memory, and there
-        is one radius.
+        is one radius. With more than two classes, `row_radius` needs `positive`.
     positive, classes
         As in `worst_case_risk`.
     slack : float

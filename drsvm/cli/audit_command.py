@@ -1,6 +1,7 @@
 """``drsvm audit``: what an adversary can do to a saved model."""
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ EXAMPLES = """\
 drsvm audit churn.drsvm customers.csv
 drsvm audit churn.drsvm test.csv --radii 0,0.05,0.1,0.2 --compare --train customers.csv
 drsvm audit churn.drsvm test.csv --limit row --costs no=1,yes=10
+drsvm audit churn.drsvm test.csv --by gender --plot groups.png
 drsvm audit a9a.drsvm a9a.t.svm.xz --flip-cost 1 --plot risk.png --json"""
 
 
@@ -73,6 +75,14 @@ Confidence = Annotated[
         help="Confidence of the bounds for the population.", metavar="NUMBER"
     ),
 ]
+By = Annotated[
+    str | None,
+    opt.classifier(
+        help="A column of groups: also the worst case of each group alone, and the "
+        "largest difference between two of them. It need not be a feature.",
+        metavar="COLUMN",
+    ),
+]
 Compare = Annotated[
     bool,
     opt.classifier(
@@ -107,6 +117,7 @@ def audit(
     limit: Limit = "average",
     costs: Costs = None,
     confidence: Confidence = 0.95,
+    by: By = None,
     compare: Compare = False,
     train: TrainFile = None,
     csv: opt.TableFile = None,
@@ -141,6 +152,8 @@ def audit(
     X = dataset.X
     y = known_labels(dataset, classes, "an audit")
     # Not before: these imports take long, and input errors should come quickly.
+    import numpy as np
+
     from drsvm.audit.model_layers import layers, trained_parameters
     from drsvm.cli import worst_cases
     from drsvm.plotting import RiskCurveDisplay
@@ -160,7 +173,7 @@ def audit(
     if compare:
         known = dataset
         if train is not None:
-            known = rows_for(train, options, dataset.schema)
+            known = rows_for(train, replace(options, by=None), dataset.schema)
         y_known = known_labels(known, classes, "an audit")
         models |= worst_cases.rivals(saved.model, known.X, y_known, screen)
         if train is None:
@@ -174,6 +187,16 @@ def audit(
     are_new = train is not None and train.resolve() != file.resolve()
     figures = worst_cases.scores_and_leads(models, X, y, are_new)
     curves = worst_cases.parameters_of_curves(adversary, asked)
+    of_groups = None
+    tables = worst_cases.tables(columns, classes.tolist(), name)
+    if by is not None:
+        groups = worst_cases.groups_of(dataset, by)
+        of_groups, table = worst_cases.risks_of_groups(
+            saved.model, X, y, groups, adversary, asked
+        )
+        tables += [f"\neach group of {by} alone, by radius", table]
+        curves |= {**asked, "groups": np.array(groups[0])[groups[1]]}
+        curves["loss"] = "zero-one"
     draw = partial(RiskCurveDisplay.from_estimators, models, X, y, **curves)
     files = save_table_and_plot(csv, plot, columns, draw)
     payload = {
@@ -186,6 +209,8 @@ def audit(
         **asked,
         **figures,
         "risks": columns,
+        "by": by,
+        "groups": of_groups,
         **files,
     }
     about = (
@@ -198,6 +223,6 @@ def audit(
         payload,
         *worst_cases.lines_of_figures(figures),
         worst_cases.title(classifier, payload),
-        *worst_cases.tables(columns, classes.tolist(), name),
+        *tables,
         about,
     )

@@ -178,8 +178,10 @@ def from_batch_to_batch(
         return radius_from_batches(model, X, parts.y[rows], names, **asked)
 
 
-def batches_of(data: Dataset, by: str) -> dict[str, np.ndarray]:
-    """Return the rows of every batch.
+def batches_of(
+    data: Dataset, by: str, most: int | None = None, such_as: str = "months"
+) -> dict[str, np.ndarray]:
+    """Return the rows of every batch or group, of which there are not too many.
 
     Numbers and dates are sorted, others come in the order of their first row.
     """
@@ -187,9 +189,10 @@ def batches_of(data: Dataset, by: str) -> dict[str, np.ndarray]:
     texts = next(iter(data.kept.values()))
     cells = np.array([text or EMPTY for text in texts])
     names = list(dict.fromkeys(cells.tolist()))
-    if len(names) > MOST_BATCHES:
+    most = most or MOST_BATCHES
+    if len(names) > most:
         raise ValueError(
             f"--by {by}: has {len(names):,} different values in {len(cells):,} rows: "
-            f"choose a column with at most {MOST_BATCHES:,}, such as months."
+            f"choose a column with at most {most:,}, such as {such_as}."
         )
     return {name: np.flatnonzero(cells == name) for name in in_order(names) or names}

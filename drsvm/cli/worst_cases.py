@@ -15,13 +15,17 @@ from drsvm.cli.class_labels import costs_by_label
 from drsvm.cli.options import Columns
 from drsvm.cli.screen import Payload, Screen
 from drsvm.cli.settings import Settings, costs_of_classes
+from drsvm.cli.shifts_of_files import batches_of
 from drsvm.problem.validation import check_rows
 from drsvm.report.inputs import SHIFTS, columns_behind
 from drsvm.report.verdict import is_negligible, typical_deviation
+from drsvm.tables.dataset import Dataset
 from drsvm.utils.messages import counted
 
 # What is also shown of each of several classes against the rest
 BY_CLASS = ("risk", "error")
+# A column with more values than this hardly names groups.
+MOST_GROUPS = 50
 
 
 def adversary(
@@ -156,6 +160,47 @@ def risks(
                     own, X, y, **given, positive=label
                 )
     return columns
+
+
+def groups_of(dataset: Dataset, by: str) -> tuple[list[str], np.ndarray]:
+    """Return the groups that a column names, and the place of each row's group."""
+    groups = batches_of(dataset, by, MOST_GROUPS, "regions")
+    places = np.zeros(dataset.shape[0], dtype=int)
+    for place, rows in enumerate(groups.values()):
+        places[rows] = place
+    return list(groups), places
+
+
+def risks_of_groups(
+    model: Pipeline,
+    X,
+    y: np.ndarray,
+    groups: tuple[list[str], np.ndarray],
+    adversary: Settings,
+    asked: Settings,
+) -> tuple[Payload, Columns]:
+    """Return the worst cases of groups of rows, for JSON and as columns of a table.
+
+    `asked` is what `risks` takes.
+    """
+    names, places = groups
+    of_groups = {**adversary, **asked, "loss": "zero-one", "groups": places}
+    n_rows = np.bincount(places).tolist()
+    payload: Payload = {"names": names, "rows": n_rows}
+    shown: Columns = {
+        "group": [*names, "largest difference"],
+        "rows": [*map(str, n_rows), ""],
+    }
+    word = "error" if asked["costs"] is None else "cost"
+    for name, confidence in ((word, None), ("population", asked["confidence"])):
+        of_groups["confidence"] = confidence
+        found = worst_case_risk(model, X, y, **of_groups)
+        payload[name] = found.risks
+        payload[f"{name}_difference"] = found.difference
+        figures = np.vstack([found.risks, found.difference])
+        for radius, values in zip(adversary["radius"], figures.T, strict=True):
+            shown[f"{name} {radius:.4g}"] = values
+    return payload, shown
 
 
 def _of_class(word: str, name: str, label: object) -> str:

@@ -277,6 +277,9 @@ class FitMixin(CommonMixin, ABC):
                 flip_cost = self.flip_cost
             data = self._check_data(X, y, sample_weight, flip_cost)
             data = replace(data, row_radius=self._given_row_radius(row_radius))
+            # For audits; only `fit` knows radii of single rows.
+            is_one = np.ndim(data.row_radius) == 0
+            self._row_radius = data.row_radius if is_one else None
             data = self._prepared(data)
             self.classes_ = data.classes
             goal = goal_of(self.threshold, data.classes, self.fit_intercept)

@@ -271,8 +271,6 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
 
     def _store_classifier(self, data: FitData, solved: Solved) -> None:
         self.coef_ = data.like(solved.weights)
-        # For audits; only `fit` knew radii of single rows.
-        self._row_radius = data.row_radius if np.ndim(data.row_radius) == 0 else None
         self.mean_, self._mass_of_mean = data.average_row(solved.problems.given[0])
         # A later partial_fit starts from this fit.
         self.__dict__.pop("_block_fits", None)

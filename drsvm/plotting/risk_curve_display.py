@@ -42,7 +42,8 @@ class RiskCurveDisplay(Display):
     radii : array of shape (n_radii,)
         The radii.
     risks, bounds : dicts from str to array of shape (n_radii,)
-        By the name of the classifier: the risks, and what holds for the population.
+        By the name of the classifier, or of the group of rows: the risks, and what
+        holds for the population.
     loss, limit : str
         The loss, and what the radii limit, as in `drsvm.worst_case_risk`.
     radius : float, optional
@@ -50,7 +51,7 @@ class RiskCurveDisplay(Display):
     confidence : float, optional
         The confidence of the bounds.
     with_kernel : sequence of str
-        The classifiers whose risks are upper bounds.
+        The curves whose risks are upper bounds.
 
     Attributes
     ----------
@@ -96,6 +97,7 @@ class RiskCurveDisplay(Display):
         limit: str = "average",
         costs: Values = None,
         confidence: float | None = None,
+        groups: Values = None,
         positive: object | None = None,
         classes: Values = None,
         radius: float | None = None,
@@ -123,6 +125,9 @@ class RiskCurveDisplay(Display):
         confidence : float, optional
             As in `drsvm.worst_case_risk`: to draw, above each curve, what holds for the
             population as well.
+        groups : array of shape (n,), optional
+            As in `drsvm.worst_case_risk`: to draw a curve for every group of rows. What
+            holds for the populations holds for all groups of a classifier at once.
         radius : float, optional
             A radius to mark, such as that of the training.
         ax
@@ -145,15 +150,22 @@ class RiskCurveDisplay(Display):
             "loss": loss,
             "limit": limit,
             "costs": costs,
+            "groups": groups,
             "positive": positive,
             "classes": classes,
         }
 
         def risks_at(radii: np.ndarray, **more: Any) -> dict[str, Any]:
-            """Return the risks of all classifiers, by name."""
+            """Return the risks of all classifiers, or of their groups, by name."""
             risks = {}
             for name, model in named.items():
-                risks[name] = worst_case_risk(model, X, y, radius=radii, **ball, **more)
+                found = worst_case_risk(model, X, y, radius=radii, **ball, **more)
+                if groups is None:
+                    risks[name] = found
+                    continue
+                prefix = f"{name}: " if len(named) > 1 else ""
+                for group, curve in zip(found.groups, found.risks, strict=True):
+                    risks[f"{prefix}{group}"] = curve
             return risks
 
         if radii is None:
@@ -170,8 +182,11 @@ class RiskCurveDisplay(Display):
             radii = np.asarray(radii, dtype=np.float64).ravel()
         if len(radii) == 0:
             raise ValueError("radii is empty: give one or several.")
+        risks = risks_at(radii)
+        n_curves = len(risks) // len(named)  # of each classifier
         with_kernel = []
-        for name, model in named.items():
+        for place, name in enumerate(risks):
+            model = list(named.values())[place // n_curves]
             if kernel_classifier(final_classifier(model)) is not None:
                 with_kernel.append(name)
         bounds = {}
@@ -179,7 +194,7 @@ class RiskCurveDisplay(Display):
             bounds = risks_at(radii, confidence=confidence)
         display = cls(
             radii=radii,
-            risks=risks_at(radii),
+            risks=risks,
             bounds=bounds,
             loss=loss,
             limit=limit,

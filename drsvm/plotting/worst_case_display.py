@@ -166,6 +166,7 @@ class WorstCaseDisplay(Display):
         y: Labels,
         *,
         radius: float | None = None,
+        row_radius: Values = None,
         flip_cost: float | None = None,
         norm: NormName | None = None,
         sample_weight: Values = None,
@@ -180,7 +181,9 @@ class WorstCaseDisplay(Display):
 
         Parameters
         ----------
-        estimator, X, y, radius, flip_cost, norm, sample_weight, positive, classes
+        estimator, X, y, radius, row_radius, flip_cost, norm
+            As in `drsvm.worst_case_distribution`.
+        sample_weight, positive, classes
             As in `drsvm.worst_case_distribution`.
         feature_names : sequence of two strings, optional
             Names of the axes, for data with two features; by default the columns of a
@@ -210,6 +213,7 @@ class WorstCaseDisplay(Display):
             X,
             y,
             radius=radius,
+            row_radius=row_radius,
             flip_cost=flip_cost,
             norm=norm,
             sample_weight=sample_weight,

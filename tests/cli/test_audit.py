@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from cli_tables import PETS, letters, rows, write_csv
+from cli_tables import PETS, letters, rows, write_csv, write_table
 
 from drsvm.persistence import load_model
 
@@ -161,3 +161,68 @@ def test_audit_by_row_with_costs_for_the_population(
         *audit, "--costs", "yes"
     )
     assert "confidence must be at least 0.5" in error_of(*audit, "--confidence", "95")
+
+
+def test_groups_of_a_column_that_is_no_feature(
+    drsvm_command, answer_of, error_of, model, tmp_path
+):
+    from drsvm import worst_case_risk
+
+    pytest.importorskip("matplotlib")
+    X, y = rows(seed=3)
+    names = ("height", "width", "depth")
+    site = np.where(X[:, 2] > 0.5, 10, 9)
+    owner = np.where(np.arange(len(y)) % 3, "Ann", "")
+    columns = dict(zip(names, X.T, strict=True))
+    columns |= {"kind": PETS[y], "site": site, "owner": owner}
+    path = write_table(tmp_path / "sites.csv", columns)
+    audit = ("audit", model, path, "--radii", "0,0.1", "--flip-cost", "inf")
+    answer = answer_of(*audit, "--by", "site", "--confidence", 0.9)
+    assert answer["by"] == "site"
+    found = answer["groups"]
+    # In the order of numbers, and not that of the rows or of texts
+    assert found["names"] == ["9", "10"]
+    assert found["rows"] == [np.sum(site == 9), np.sum(site == 10)]
+    ball = {"radius": [0.0, 0.1], "flip_cost": np.inf, "loss": "zero-one"}
+    saved = load_model(model)
+    for name, confidence in (("error", None), ("population", 0.9)):
+        expected = worst_case_risk(
+            saved, X, PETS[y], groups=site, confidence=confidence, **ball
+        )
+        np.testing.assert_allclose(found[name], expected.risks)
+        np.testing.assert_allclose(found[f"{name}_difference"], expected.difference)
+    assert answer["risks"] == answer_of(*audit, "--confidence", 0.9)["risks"]
+
+    plot = tmp_path / "g.svg"
+    out = drsvm_command(*audit, "--by", "owner", "--plot", plot)[1]
+    assert "each group of owner alone, by radius" in out
+    assert re.search(r"^Ann +80 ", out, re.MULTILINE)
+    assert re.search(r"^\(empty\) +40 ", out, re.MULTILINE)
+    assert "largest difference" in out and "population 0.1" in out
+    assert plot.read_text().startswith("<?xml")
+    costs = answer_of(*audit, "--by", "4", "--costs", "cat=1,dog=3", "--limit", "row")
+    assert {"cost", "population"} < set(costs["groups"]) and not (
+        {"error"} & set(costs["groups"])
+    )
+    assert "note" not in drsvm_command(*audit, "--by", "kind")[2]
+
+    assert "--by depth: has 120 different values in 120 rows: choose" in error_of(
+        *audit, "--by", "depth"
+    )
+    assert "there is no column 'sex' (--by)" in error_of(*audit, "--by", "sex")
+
+
+def test_groups_are_not_asked_of_the_training_file(
+    drsvm_command, model, table, tmp_path
+):
+    X, y = rows(seed=3)
+    names = ("height", "width", "depth")
+    columns = dict(zip(names, X.T, strict=True))
+    path = write_table(
+        tmp_path / "s.csv",
+        {**columns, "kind": PETS[y], "site": y % 2 + X[:, 0].round()},
+    )
+    compare = ("--compare", "--train", table)
+    code, out, err = drsvm_command("audit", model, path, "--by", "site", *compare)
+    assert code == 0, err
+    assert "largest difference" in out

@@ -167,3 +167,26 @@ def test_the_upper_bound_of_a_kernel_is_called_so(data, ax):
     assert labels(ax) == ["curved: upper bound", "straight"]
     with pytest.raises(ValueError, match="moves in one direction"):
         WorstCaseDisplay.from_estimator(models["curved"], rows, y, ax=ax)
+
+
+def test_groups_of_rows_have_curves_of_their_own(data, ax):
+    rows, y = data
+    groups = np.where(np.arange(len(y)) % 3, "many", "few")
+    # A pipeline has a length, and a pair of weights and intercept is a sequence.
+    scaled = make_pipeline(StandardScaler(), LinearSVC()).fit(rows, y)
+    asked = {"loss": "zero-one", "confidence": 0.9, "norm": 2, "flip_cost": np.inf}
+    display = RiskCurveDisplay.from_estimators(
+        scaled, rows, y, groups=groups, ax=ax, **asked
+    )
+    expected = worst_case_risk(
+        scaled, rows, y, radius=display.radii, groups=groups, **asked
+    )
+    assert list(display.bounds) == expected.groups == ["few", "many"]
+    np.testing.assert_array_equal(list(display.bounds.values()), expected.risks)
+    assert set(labels(ax)) >= {"few", "many: population, 90%"}
+    models = {"curved": SVC().fit(rows, y), "straight": scaled}
+    display = RiskCurveDisplay.from_estimators(
+        models, rows, y, groups=groups, radii=[0.0, 0.1], ax=ax
+    )
+    names = ["curved: few", "curved: many", "straight: few", "straight: many"]
+    assert list(display.risks) == names and display.with_kernel == names[:2]
