@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -38,6 +39,8 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.rst"))]
 # Pages that state what was measured: each of their figures has a source.
 MEASURED = ("README.md", "benchmarks.rst", "when_it_helps.rst")
 RUN = ("python", "console", "sh", "bash")
+# Packages that pages show beside this one
+OTHERS = ("cleanlab", "mapie", "mlflow", "shap", "skrub")
 SLOW = (
     "cluster_and_gpu",
     "command_line",
@@ -160,15 +163,40 @@ def run_block(block, shown, namespace, name):
                 assert_options_exist(line)
 
 
+def imported(text, names):
+    """Return which of some packages a block imports."""
+    found = re.findall(r"^\s*(?:import|from) (\w+)", text, re.MULTILINE)
+    return {*found} & {*names}
+
+
+def pages_with_others():
+    """Yield each page with each of the other packages that it shows."""
+    for page in SHOWN:
+        blocks = [block.text for block in blocks_of(page) if block.language == "python"]
+        for name in sorted(imported("\n".join(blocks), OTHERS)):
+            yield pytest.param(page, name, id=f"{page.name}, {name}")
+
+
+@pytest.mark.parametrize(("page", "name"), pages_with_others())
+def test_blocks_with_other_packages_run_where_these_are_installed(page, name, folder):
+    pytest.importorskip(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the other package
+        namespace = {"__name__": "page"}
+        for block, shown in with_outputs(list(blocks_of(page))):
+            if imported(block.text, OTHERS) <= {name}:
+                run_block(block, shown, namespace, page.name)
+
+
 @pytest.mark.parametrize("page", unless_long(FAST, SHOWN), ids=lambda page: page.name)
 def test_every_block_runs_and_prints_what_is_shown(page, folder):
     if page.stem == "tutorial_new_data" and "DRSVM_DATA" not in os.environ:
         pytest.skip("DRSVM_DATA is not set: its table would have to be fetched")
     namespace = {"__name__": "page"}
     for block, shown in with_outputs(list(blocks_of(page))):
-        needed = re.findall(
-            r"^\s*(?:import|from) (cupy|torch)\b", block.text, re.MULTILINE
-        )
+        if imported(block.text, OTHERS):
+            continue
+        needed = imported(block.text, ("cupy", "torch"))
         if any(importlib.util.find_spec(name) is None for name in needed):
             return  # the rest of the page needs a graphics card
         run_block(block, shown, namespace, page.name)
