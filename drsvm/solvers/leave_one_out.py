@@ -8,6 +8,10 @@ row. Without row i, Newton's first step from the solution changes its own decisi
 
     −y_i α_i ℓ_i / (1 − h_i ℓ_i).
 
+Where rows shift on their own, the loss of a row depends on y_i (w·x_i + b) − r_i λ. Its
+gradient in (w, b, λ) is y_i z_i with z_i = (x_i, 1, −y_i r_i), so that ℓ_i becomes
+z_iᵀ H⁻¹ z_i in the denominator, and (x_i, 1, 0)ᵀ H⁻¹ z_i in the numerator.
+
 This is the formula for deleted residuals of least squares, with the curvatures of the
 losses as weights. Compared with training again without each row (120 rows of five data
 sets, up to 35 % wrong labels), it is closer than the decisions of five folds, whose
@@ -52,9 +56,7 @@ def can_leave_out(problem: Problem) -> bool:
     """
     if not isinstance(problem.rows, MemoryRows) or problem.n_features > MAX_FEATURES:
         return False
-    if problem.flips_possible or problem.has_row_radius:
-        return False
-    if problem.monotonic_cst is not None:
+    if problem.flips_possible or problem.monotonic_cst is not None:
         return False
     return problem.radius > 0.0 or problem.l2 > 0.0
 
@@ -80,24 +82,36 @@ def decisions_without(
     """
     # 1. A point on the central path beside the solution
     point = point_of(problem, np.asarray(weights), intercept)
-    lam = _central_lam(problem, point, problem.norm_of(weights, intercept))
+    decisions = problem.decision_values(weights, intercept)
+    margins = problem.signs * decisions
+    lam = _central_lam(problem, point, problem.norm_of(weights, intercept), margins)
     limits = check_limits(problem, InteriorPoint())
     run = SmallState(problem, limits, Start(point, lam, SMOOTHING))
 
     # 2. The formula, with the share of one row in its leverage
-    leverage = run.leverages() / np.maximum(counts, 1.0)
+    counts = np.maximum(counts, 1.0)
+    leverage, influence = run.leverages()
     alpha, h = run.curvatures()
-    change = alpha * leverage / np.maximum(1.0 - h * leverage, MIN_LEFT)
-    return problem.decision_values(weights, intercept) - problem.signs * change
+    left = np.maximum(1.0 - h * leverage / counts, MIN_LEFT)
+    return decisions - problem.signs * alpha * influence / counts / left
 
 
-def _central_lam(problem: Problem, point: np.ndarray, norm: float) -> float:
+def _central_lam(
+    problem: Problem, point: np.ndarray, norm: float, margins: np.ndarray
+) -> float:
     """Return the λ of the central path at a given point (w, b) and its norm.
 
     There, the derivative of the objective in λ is 0: labels cannot be flipped, so it is
-    the radius minus the multiplier of the norm.
+    the radius, with row radii ε + Σ r_i α_i, minus the multiplier of the norm.
     """
     radius = problem.radius
+    if problem.has_row_radius:
+        # With λ = ‖w‖. The loss s of a row and α = μ π / (s − a) are where
+        # μ / (s − a) + μ / s = 1, for a = 1 − m + r λ.
+        a = 1.0 - margins + problem.row_radius * norm
+        excess = 0.5 * (2.0 * SMOOTHING - a + np.hypot(a, 2.0 * SMOOTHING))
+        alpha = SMOOTHING * problem.sample_weight / excess
+        radius -= problem.cost_of_multipliers(alpha, 0.0 * alpha)
     if radius == 0.0:
         # λ plays no role.
         return norm + 1.0

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -225,3 +226,62 @@ def test_audits_of_a_search_are_of_the_chosen_ball():
     search = WassersteinSVCCV([0.05], **options).fit(X, y, row_radius=radii)
     with pytest.raises(ValueError, match="row_radius is required"):
         worst_case_risk(search, X, y)
+
+
+OPTIONS = {"l2": 0.01, "tol": 1e-9, "class_weight": None}
+
+
+@pytest.mark.parametrize("threshold", ["accuracy", "optimum"])
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_copies_weights_and_the_order_of_rows_do_not_matter(norm, threshold):
+    X, y, radii = two_classes()
+    rng = np.random.default_rng(2)
+    counts = rng.integers(1, 4, len(y))
+    svc = WassersteinSVC(0.01, norm=norm, threshold=threshold, **OPTIONS)
+    weighted = clone(svc).fit(X, y, sample_weight=counts, row_radius=radii)
+    rows = rng.permutation(np.repeat(np.arange(len(y)), counts))
+    copied = clone(svc).fit(X[rows], y[rows], row_radius=radii[rows])
+    np.testing.assert_allclose(copied.coef_, weighted.coef_, atol=1e-5)
+    np.testing.assert_allclose(copied.intercept_, weighted.intercept_, atol=1e-4)
+    assert copied.objective_ == pytest.approx(weighted.objective_, abs=1e-8)
+
+
+def test_radii_of_zero_change_nothing():
+    X, y, _ = two_classes()
+    plain = WassersteinSVC(0.01).fit(X, y)
+    zero = WassersteinSVC(0.01).fit(X, y, row_radius=np.zeros(len(y)))
+    assert zero.coef_.tolist() == plain.coef_.tolist()
+    assert zero.intercept_.tolist() == plain.intercept_.tolist()
+
+
+def test_the_radius_of_a_row_that_is_safe_does_not_matter():
+    X, y, radii = two_classes()
+    # Far on its own side, it has no loss, whatever its radius.
+    X[-1] = 50.0 if y[-1] else -50.0
+    results = []
+    for own in (0.0, 1.0):
+        radii[-1] = own
+        problem = Problem(X, y, radius=0.01, flip_cost=math.inf, row_radius=radii)
+        results.append(solve(problem, tol=1e-9))
+    assert results[0].objective == pytest.approx(results[1].objective, abs=1e-8)
+    assert results[1].hinge_dual[-1] < 1e-8
+
+
+def test_the_number_of_threads_does_not_matter():
+    X, y, radii = two_classes(40_000)
+    problem = Problem(X, y, radius=0.01, flip_cost=math.inf, row_radius=radii)
+    few, many = [solve(problem, tol=1e-8, n_threads=n) for n in (1, 3)]
+    assert many.objective == pytest.approx(few.objective, abs=1e-8)
+    np.testing.assert_allclose(many.weights, few.weights, atol=1e-5)
+
+
+def test_several_classes_have_the_radii_of_their_rows():
+    X, _, radii = two_classes()
+    y = np.arange(len(X)) % 3
+    X = X + 2.0 * np.eye(3)[y]
+    svc = WassersteinSVC(0.01, l2=0.01, class_weight=None)
+    fitted = svc.fit(X, y, row_radius=radii)
+    order = np.random.default_rng(0).permutation(len(y))
+    moved = clone(svc).fit(X[order], y[order], row_radius=radii[order])
+    np.testing.assert_allclose(moved.coef_, fitted.coef_, atol=1e-3)
+    np.testing.assert_allclose(moved.objective_, fitted.objective_, atol=2e-6)

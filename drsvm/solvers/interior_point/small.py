@@ -267,15 +267,17 @@ class SmallState(InteriorPointState):
         self.finished = not works or hopeless
         self.near_the_end = self._gap_may_be_small()
 
-    def leverages(self) -> np.ndarray:
-        """Return zᵀ H⁻¹ z of every row z = (x, 1, 0) for the matrix H at the point.
+    def leverages(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return zᵀ H⁻¹ z and (x, 1, 0)ᵀ H⁻¹ z of every row for the matrix H.
 
-        H is the Newton matrix in (w, b, λ). That is the end of the run. The leverages
-        are 0 if rounding makes H singular.
+        It is z = (x, 1, −y r) with the row radius r. H is the Newton matrix in
+        (w, b, λ) at the point. That is the end of the run. The leverages are 0 if
+        rounding makes H singular.
         """
         self._run(0, halt=True)
         if self.finished:
-            return np.zeros(self.problem.n_rows)
+            nothing = np.zeros(self.problem.n_rows)
+            return nothing, nothing
         system = self.rows.system
         d = self.problem.n_features
         # H = D⁻¹ L Lᵀ D⁻¹ with the factor L and the scale D: the root D L⁻ᵀ has
@@ -285,7 +287,13 @@ class SmallState(InteriorPointState):
         images = self.problem.X @ root[:d]
         if self.problem.fit_intercept:
             images = images + root[d]
-        return np.einsum("ij,ij->i", images, images)
+        if not self.problem.has_row_radius:
+            leverages = np.einsum("ij,ij->i", images, images)
+            return leverages, leverages
+        slopes = self.problem.signs * self.problem.row_radius
+        shifted = images - np.outer(slopes, root[-1])
+        leverages = np.einsum("ij,ij->i", shifted, shifted)
+        return leverages, np.einsum("ij,ij->i", images, shifted)
 
     def curvatures(self) -> tuple[np.ndarray, np.ndarray]:
         """Return multipliers and curvatures of the hinge losses of all rows.
