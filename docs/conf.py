@@ -53,6 +53,12 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
+    # The list of versions is a file of the site: nothing is fetched from elsewhere.
+    "switcher": {
+        "json_url": "_static/switcher.json",
+        "version_match": ".".join(release.split(".")[:2]),
+    },
+    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
 }
 
 sphinx_gallery_conf = {

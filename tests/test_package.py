@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 import typing
 from pathlib import Path
 
@@ -17,7 +18,8 @@ import drsvm
 from drsvm.certificate import Certificate
 from drsvm.solvers import RadiusPath, Solver, make_solver, solver_names
 
-DOCS = Path(__file__).parent.parent / "docs"
+CHECKOUT = Path(__file__).parent.parent
+DOCS = CHECKOUT / "docs"
 
 OPTIONAL = [
     "sklearn",
@@ -256,3 +258,33 @@ def test_the_newest_entry_of_the_changelog_is_this_release_or_the_one_before_thi
         assert Version(drsvm.__version__).is_devrelease and Version(
             drsvm.__version__
         ) > Version(released)
+
+
+def test_the_conda_recipe_has_the_version_and_the_requirements_of_the_package():
+    text = (CHECKOUT / "recipe" / "recipe.yaml").read_text()
+    with open(CHECKOUT / "pyproject.toml", "rb") as stream:
+        project = tomllib.load(stream)
+    assert f'version: "{drsvm.__version__}"' in text
+    run = text.partition("  run:\n")[2].partition("  run_constraints:")[0]
+    needed = project["project"]["dependencies"]
+    needed = needed + project["project"]["optional-dependencies"]["cli"]
+    listed = re.findall(r"^    - (.*)$", run, re.MULTILINE)
+    assert [name.replace(" ", "") for name in listed[1:]] == needed
+    assert listed[0].endswith(project["project"]["requires-python"])
+    host = text.partition("  host:\n")[2].partition("  run:")[0]
+    builds = project["build-system"]["requires"]
+    assert all(name.replace(">=", " >=") in host for name in builds)
+
+
+def test_the_conda_recipe_can_be_rendered():
+    rattler = pytest.importorskip("rattler_build")
+    recipe = rattler.Stage0Recipe.from_file(str(CHECKOUT / "recipe" / "recipe.yaml"))
+    (rendered,) = recipe.render(rattler.VariantConfig())
+    assert rendered.recipe.package.version == drsvm.__version__
+
+
+def test_the_version_switcher_knows_this_version():
+    versions = json.loads((DOCS / "_static" / "switcher.json").read_text())
+    current = ".".join(drsvm.__version__.split(".")[:2])
+    assert current in [one["version"] for one in versions]
+    assert all(one["url"] == f"/{one['version']}/" for one in versions)
