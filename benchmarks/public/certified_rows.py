@@ -15,13 +15,16 @@ column.
 
 import argparse
 import math
+import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
-from _common import data_file, report, table, use_threads
 from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold
 from sklearn.svm import LinearSVC
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # where _common is
+from _common import data_file, report, table, use_threads
 
 from drsvm import (
     WassersteinSVC,
