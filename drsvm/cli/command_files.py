@@ -132,10 +132,7 @@ def check_table_and_plot(
 
 
 def save_table_and_plot(
-    table: Path | None,
-    plot: Path | None,
-    columns: Columns,
-    draw: Callable[[], Any],
+    table: Path | None, plot: Path | None, columns: Columns, draw: Callable[[], Any]
 ) -> dict[str, Path | None]:
     """Write the table and the plot, and return the files.
 

@@ -82,10 +82,7 @@ def fit_payload(trained: Trained, file: Path, standardise: bool) -> Payload:
         "classes": classes,
         "positive": parts.positive,
         "parameters": _parameters(classifier, standardise),
-        "units": {
-            "standard_deviations": n_scaled,
-            "original": n_features - n_scaled,
-        },
+        "units": {"standard_deviations": n_scaled, "original": n_features - n_scaled},
         "certificates": certificates,
         "proven": exit_code(certificates) == 0,
         "train": performance.scores(decisions, parts.y, classifier.classes_),

@@ -415,6 +415,5 @@ InterceptCost = Annotated[
 TableFile = Annotated[Path | None, output(help="Save all rows of the table as CSV.")]
 PlotFile = Annotated[Path | None, output(help="Save a plot (.png, .svg, .pdf).")]
 AsJson = Annotated[
-    bool,
-    output("--json", help="Print one JSON document and nothing else.", metavar=""),
+    bool, output("--json", help="Print one JSON document and nothing else.", metavar="")
 ]

@@ -52,8 +52,7 @@ Sort = Annotated[
     ),
 ]
 PredictionFile = Annotated[
-    Path | None,
-    opt.output(help="CSV file for the predictions. Default: print them."),
+    Path | None, opt.output(help="CSV file for the predictions. Default: print them.")
 ]
 
 

@@ -28,9 +28,7 @@ Formats = Annotated[
 Title = Annotated[str | None, opt.output(help="Title of the page.", metavar="TEXT")]
 ReportFile = Annotated[
     Path | None,
-    opt.output(
-        help="The file: .html, .md or .json. Default: drsvm-report.html.",
-    ),
+    opt.output(help="The file: .html, .md or .json. Default: drsvm-report.html."),
 ]
 
 

@@ -164,9 +164,7 @@ def _parts_on_disk(
         return whole
     test = read_from(split.test, options, data.schema)
     return replace(
-        whole,
-        X_test=table.steps.transform(test.X),
-        y_test=known_labels(test, whole.y),
+        whole, X_test=table.steps.transform(test.X), y_test=known_labels(test, whole.y)
     )
 
 

@@ -57,7 +57,8 @@ def boosted_trees(
         entries = np.diff(X.tocsc().indptr)
         columns = np.flatnonzero(entries >= min(LEAF_ROWS, entries.max()))
         steps = [("columns", make_column_transformer(("passthrough", columns)))]
-    model = flexible_classifier(X, steps, **SETTINGS)
+    # No column has more values than there are rows: of 255 bins, some would be empty.
+    model = flexible_classifier(X, steps, max_bins=min(255, len(y)), **SETTINGS)
     if model is None:
         return None
     if costs is None:

@@ -141,10 +141,7 @@ def found_or_error(
 
 
 def _find_all(
-    names: list[str],
-    wanted: Iterable[str | None],
-    role: str,
-    problems: list[Message],
+    names: list[str], wanted: Iterable[str | None], role: str, problems: list[Message]
 ) -> list[str]:
     """Return the columns given by name or index; None stands for no column.
 

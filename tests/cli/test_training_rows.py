@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from cli_tables import write_table
+from thorough import LONG
 
 from drsvm.cli import streamed_rows
 from drsvm.persistence import load_model
@@ -273,6 +274,9 @@ def test_every_command_reads_a_folder_like_one_file(
             for answer in answers
         ]
         assert figures[0] == figures[1]
+        if ending != "csv" and not LONG:
+            # The other commands read all formats in the same way.
+            return
     answer_of("report", folder, "--label", "y", "--output", tmp_path / "r.json")
     digest = sha256(
         b"".join((folder / f"{first}.{ending}").read_bytes() for first in parts[:-1])

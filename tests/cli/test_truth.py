@@ -65,6 +65,7 @@ class World:
 
 # Tables that are much like another one take their time in ``make test-long`` only.
 ALIKE = (
+    "linear",
     "xor",
     "labels correct",
     "10 % wrong",
