@@ -43,6 +43,7 @@ RUN = ("python", "console", "sh", "bash")
 OTHERS = ("cleanlab", "mapie", "mlflow", "shap", "skrub")
 SLOW = (
     "cluster_and_gpu",
+    "coming_from_cleanlab",
     "command_line",
     "labels",
     "large_data",
