@@ -203,7 +203,7 @@ class Adversary:
         first, second = pair
         coef = self.data.coef
         direction = self.shift_direction(coef[first] - coef[second])
-        if not self.problem.has_row_radius or self.rate == 0.0:
+        if not self.problem.has_row_radius:
             return Attack(atoms, shift, direction, pair, attained)
         if len(coef) > 2:
             raise ValueError(
@@ -213,6 +213,7 @@ class Adversary:
         # Rows whose loss remains 0 need not move.
         leads = self._leads_after(atoms.rows, atoms.codes)
         moves = (shift > 0.0) | (leads.min(axis=0) < 1.0)
+        moves &= self.rate > 0.0
         lengths = np.where(moves, shift + self.row_radii[atoms.rows], 0.0)
         return Attack(atoms, lengths, direction, pair, attained)
 
