@@ -308,8 +308,9 @@ def report(
     script = Path(sys.argv[0]).resolve().relative_to(HERE.parent)
     command = " ".join(["python", script.as_posix(), *sys.argv[1:]])
     text = "\n\n".join([*head(title, command, packages), *sections]) + "\n"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+    file = RESULTS / f"{name}.md"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
     print(text)
 
 

@@ -232,16 +232,18 @@ def quality(margin: np.ndarray, wrong: np.ndarray) -> np.ndarray:
 # -----------------------------------------------------------------------------------------------
 
 
+def cells_of(shares, seeds) -> list[tuple[str, float, int]]:
+    """Return all combinations of tables with shares and seeds."""
+    return [
+        (name, share, seed) for seed in seeds for name in TABLES for share in shares
+    ]
+
+
 def compare_tables(quick: bool, jobs: int) -> None:
     """Write how the first rows and the numbers of wrong labels of tables turn out."""
     seeds = TABLE_SEEDS[:1] if quick else TABLE_SEEDS
     clean_seeds = CLEAN_SEEDS[:1] if quick else CLEAN_SEEDS
-    cells = [
-        (name, share, seed)
-        for seed in seeds
-        for name in TABLES
-        for share in TABLE_SHARES
-    ]
+    cells = cells_of(TABLE_SHARES, seeds)
     clean = [(name, 0.0, seed) for seed in clean_seeds for name in TABLES]
     outcomes = Parallel(n_jobs=jobs)(
         delayed(measured_table)(*cell) for cell in cells + clean
@@ -259,12 +261,7 @@ def compare_tables(quick: bool, jobs: int) -> None:
 def count_wrong_labels(quick: bool, jobs: int) -> None:
     """Write how good the numbers of wrong labels are, for more shares and seeds."""
     seeds = NUMBER_SEEDS[:1] if quick else NUMBER_SEEDS
-    cells = [
-        (name, share, seed)
-        for seed in seeds
-        for name in TABLES
-        for share in NUMBER_SHARES
-    ]
+    cells = cells_of(NUMBER_SHARES, seeds)
     outcomes = Parallel(n_jobs=jobs)(
         delayed(measured_table)(*cell, ranks=False) for cell in cells
     )

@@ -12,7 +12,8 @@ New data: `explanation` of single rows with `column_sources`; `shift` of rows by
 Rows with labels: `performance`, with `intervals` of its figures; `precision` tells
 which decision values are noise.
 
-Labels to check: `label_issues`, from the `label_scores` of classifiers in folds.
+Labels to check: `label_issues`, from the `label_scores` of classifiers in folds, with
+`curved_judges` where these rank labels better, and `label_reasons`.
 
 Words: the code of a label is its place among the classes; the lead of a class over
 another is the difference of their decision values (the margin is that of the label over

@@ -23,7 +23,13 @@ from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder, StandardS
 from sklearn.utils import _safe_indexing, check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 
-from drsvm.audit.label_scores import LabelIssues, Opinion, issues_from
+from drsvm.audit.curved_judges import (
+    are_few,
+    best_judges,
+    opinion_of_kernel,
+    opinion_of_trees,
+)
+from drsvm.audit.label_scores import LINEAR, Judged, LabelIssues, Opinion, issues_from
 from drsvm.defaults.binary_problems import NEGLIGIBLE
 from drsvm.defaults.folds import N_FOLDS, Folds, splits_for_all
 from drsvm.defaults.one_vs_rest import is_constant
@@ -89,7 +95,8 @@ def find_label_issues(
         Labels, two or more classes with at least two rows each.
     estimator : unfitted classifier with a decision_function, optional
         By default a `WassersteinSVC` with ``class_weight="balanced"``, together with a
-        logistic regression. It is cloned, not changed.
+        logistic regression, or a kernel, trees or both if these rank labels clearly
+        better (see the notes). It is cloned, not changed.
     cv : int, splitter or iterable of splits, default=5
         Number of stratified folds (at most as many as the largest class has rows), or
         anything that scikit-learn accepts as `cv`. Rows are assigned to folds by what
@@ -113,8 +120,8 @@ def find_label_issues(
     verbose : int, default=0
         1: print a line for every fold.
     callback : callable, optional
-        Called after every fold with the number of folds done and their total, of all
-        classifiers.
+        Called after every fold with the number of folds done and their total, of the
+        linear classifiers and the second opinion.
     second_opinion : None, "auto" or unfitted classifier, default=None
         A classifier of another kind that judges every row too. "auto": gradient-boosted
         trees (`~sklearn.ensemble.HistGradientBoostingClassifier`), which follow curved
@@ -136,14 +143,20 @@ def find_label_issues(
     probabilities by a sigmoid, and the classifiers count equally. The score also counts
     the robust classifier of all rows, which knows more and hardly learns single labels:
     its decisions are averaged with those of the folds, but not with a splitter as `cv`.
-    With an `estimator` of your own, there is neither this nor a logistic regression.
+    With an `estimator` of your own, there is neither this nor any other classifier.
     The labels of other rows that equal a row count too, ten of them as much as the
     classifiers; not with a splitter as `cv`, which may keep them apart.
+
+    **Who decides.** A kernel's ridge regression, and trees that judge the rows which
+    they were not trained on, rank the given labels too. They decide, alone or together,
+    if they do so better than the linear classifiers by more than two standard errors of
+    the area under the ROC curve. Not with a splitter as `cv`, nor for tables with more
+    than five million numbers.
 
     **Flags.** As in confident learning [1]_: a row is flagged if another class is
     predicted, with a probability above the mean one of the rows labelled with it, and
     above 0.6. A flagged label is one that the classifiers contradict clearly. It may
-    well be right: classes overlap, and a linear classifier does not fit all data.
+    well be right: classes overlap, and no classifier fits all data.
 
     **Number of wrong labels.** Labels that were changed at random are contradicted at
     the same rate however clearly a row belongs to its predicted class, while overlap
@@ -173,6 +186,54 @@ def find_label_issues(
     index, library = _data_frame_of(X, y)
     check_that_labels_are_given(y)
     check_single(standardise=standardise, random_state=random_state)
+    X, y, rows = _checked_rows(X, y, estimator)
+    classes, given = np.unique(y, return_inverse=True)
+    weights = np.ones(len(y))
+    if sample_weight is not None:
+        sample_weight = checked_weights(sample_weight, y[:, None])
+        weights = sample_weight
+    counted = np.flatnonzero(weights)
+    _check_classes(classes, given[counted])
+    first = estimator
+    if estimator is None:
+        standardise = standardise and not has_rows_of_one_length(X)
+        first = robust_classifier(X, standardise=standardise)
+    prepared = rows
+    if rows is None or _is_ours(first):
+        prepared = _prepared(X, y, first, sample_weight)
+    second = second_opinion
+    if isinstance(second_opinion, str) and second_opinion == "auto":
+        second = _trees_for(X, rows, prepared, estimator)
+    asked = _judges(first, second)
+
+    folds = splits_for_all(rows, X, y, cv, random_state, sample_weight)
+    table = Table(X, y, sample_weight, classes)
+    # A number of folds, and no splitter that may keep rows apart for a reason
+    all_count = isinstance(cv, numbers.Integral)
+    report_fold = _FoldReport(len(asked) * len(folds), verbose, callback)
+    opinions = _opinions(asked, table, counted, folds, n_jobs, report_fold, all_count)
+    judges = {"linear": opinions, "second": []}
+    if second is not None:
+        judges["second"] = [opinions.pop()]
+    judged_by = LINEAR
+    shown = {"index": index, "library": library}
+    judged = Judged(given, weights, None)
+    if all_count and prepared is not None:
+        groups = content_groups(Problem(prepared, y == classes[0]))
+        judged = judged._replace(groups=groups)
+        if _is_ours(first) and are_few(prepared):
+            table = table._replace(X=_dense(prepared))
+            judges |= _curved_judges(table, judged, folds)
+            judged_by, shown["leads"] = best_judges(judges, judged)
+            shown["rows"] = table.X
+    _warn_of_constant_folds(judges[judged_by[0]][0].in_folds, folds)
+    return issues_from(judges, judged_by, judged, classes, **shown)
+
+
+def _checked_rows(
+    X: Matrix, y: Labels, estimator: BaseEstimator | None
+) -> tuple[Matrix, np.ndarray, Matrix | None]:
+    """Return X, y, and X as an array or matrix if it is all finite numbers."""
     check_indices(X)
     with about("X", "y"):
         X, y = indexable(X, column_or_1d(y))
@@ -188,71 +249,63 @@ def find_label_issues(
             rows = check_array(X, **ROWS)
     with about("y"):
         check_classification_targets(y)
-    classes, given = np.unique(y, return_inverse=True)
-    counted = np.arange(len(y))
-    if sample_weight is not None:
-        sample_weight = checked_weights(sample_weight, y[:, None])
-        counted = np.flatnonzero(sample_weight)
-    _check_classes(classes, given[counted])
-    # A number of folds, and no splitter that may keep rows apart for a reason
-    all_count = isinstance(cv, numbers.Integral)
-    prepared = rows
-    if rows is None:
-        prepared = _prepared(X, y, estimator)
-    groups = None
-    if all_count and prepared is not None:
-        groups = content_groups(Problem(prepared, y == classes[0]))
-    first = estimator
-    if estimator is None:
-        standardise = standardise and not has_rows_of_one_length(X)
-        first = robust_classifier(X, standardise=standardise)
-    second = second_opinion
-    if isinstance(second_opinion, str) and second_opinion == "auto":
-        second = _trees_for(X, rows, prepared, estimator)
-    judges = _judges(first, second)
+    return X, y, rows
 
-    folds = splits_for_all(rows, X, y, cv, random_state, sample_weight)
-    report_fold = _FoldReport(len(judges) * len(folds), verbose, callback)
-    whole = Table(X, y, sample_weight, classes)
-    # Rows of weight 0 are judged at the end, by classifiers of all others.
-    table = whole
-    if len(counted) < len(y):
+
+def _opinions(
+    judges: list[BaseEstimator],
+    table: Table,
+    counted: np.ndarray,
+    folds: Folds,
+    n_jobs: int | None,
+    report_fold: Callable,
+    all_count: bool,
+) -> list[Opinion]:
+    """Return the opinion of every judge on all rows.
+
+    Rows of weight 0 are judged at the end, by classifiers of all others.
+    """
+    whole = table
+    if len(counted) < len(table.y):
         table = whole.some(counted)
         folds = [
             (np.searchsorted(counted, train), np.searchsorted(counted, test))
             for train, test in folds
         ]
-    opinions = [
-        _opinion(judge, table, folds, n_jobs, report_fold, all_count)
-        for judge in judges
-    ]
-    _warn_of_constant_folds(opinions[0].in_folds, folds)
-    if table is not whole:
-        opinions = [
-            _of_all_rows(opinion, judge, whole, counted)
-            for opinion, judge in zip(opinions, judges, strict=True)
-        ]
-    of_second = None
-    if second is not None:
-        of_second = opinions.pop()
-    return issues_from(
-        opinions,
-        of_second,
-        classes,
-        given,
-        sample_weight,
-        groups,
-        index=index,
-        library=library,
-    )
+    opinions = []
+    for judge in judges:
+        opinion = _opinion(judge, table, folds, n_jobs, report_fold, all_count)
+        if table is not whole:
+            opinion = _of_all_rows(opinion, judge, whole, counted)
+        opinions.append(opinion)
+    return opinions
 
 
-def _prepared(X: Matrix, y: np.ndarray, estimator) -> Matrix | None:
+def _curved_judges(
+    table: Table, judged: Judged, folds: Folds
+) -> dict[str, list[Opinion]]:
+    """Return the opinions of a kernel and trees on dense and scaled rows."""
+    counted = judged.counted
+    if len(counted) < len(table.y):
+        folds = [*folds, (counted, np.setdiff1d(np.arange(len(table.y)), counted))]
+    return {
+        "kernel": [opinion_of_kernel(table, judged, folds)],
+        "trees": [opinion_of_trees(table.X, judged)],
+    }
+
+
+def _prepared(
+    X: Matrix, y: np.ndarray, estimator, weights: np.ndarray | None
+) -> Matrix | None:
     """Return what the preceding steps of a pipeline make of X; None if not numbers."""
     if not isinstance(estimator, Pipeline) or len(estimator.steps) == 1:
         return None
+    steps = clone(estimator[:-1])
+    of_steps = {}
+    if weights is not None and _is_ours(estimator):
+        of_steps = {f"{name}__sample_weight": weights for name, _ in steps.steps}
     with quietly():
-        prepared = clone(estimator[:-1]).fit_transform(X, y)
+        prepared = steps.fit_transform(X, y, **of_steps)
     with suppress(TypeError, ValueError):
         return check_array(prepared, **ROWS)
     return None

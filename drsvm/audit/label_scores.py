@@ -13,15 +13,18 @@ Decisions of the classifier of all rows, if they are known, count for the scores
 it has seen the labels, which would make too few of them look wrong.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.audit.label_reasons import reason
 from drsvm.defaults.label_noise import wrong_labels
 from drsvm.defaults.out_of_fold import OutOfFoldDecisions
 from drsvm.defaults.probability import sigmoid_probabilities
+from drsvm.utils.annotations import Values
 from drsvm.utils.lazy import optional
 from drsvm.utils.messages import right_aligned
 
@@ -35,6 +38,8 @@ CLEAR = 0.6
 # Copies of a row that count as much as the classifiers' probabilities: of 3, 10, 30 and
 # 100, the best ranking of 5 data sets
 COPIES = 10.0
+# Who decides unless there is evidence for others
+LINEAR = ("linear",)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -66,6 +71,16 @@ class LabelIssues:
         Estimated number of wrong labels, and its 90 % interval. None without a second
         opinion, and wherever overlap of the classes or a poor fit may be behind the
         contradicted labels.
+    judged_by : tuple of str
+        Which of the default classifiers decide: "linear", or "kernel", "trees" or both.
+    leads : dict or None
+        By how many standard errors these rank given labels better than the linear ones,
+        in the area under the ROC curve; they decide if that is more than 2. It is None
+        with an `estimator` of your own, with a splitter as `cv`, and for tables that
+        are too large.
+    decisions, rows : list of arrays of shape (n, n_classes), and array or None
+        What all classifiers have decided about rows that they had not seen, and the
+        rows with scaled columns, if a kernel and trees have judged them.
     index, library : pandas Index or None, str
         The index of the data frame or series, and whether `to_frame` is for "pandas"
         or, if that was given, "polars".
@@ -90,6 +105,10 @@ class LabelIssues:
     second_label: np.ndarray | None = None
     wrong_labels: int | None = None
     wrong_labels_interval: tuple[int, int] | None = None
+    judged_by: tuple[str, ...] = LINEAR
+    leads: Mapping[str, float] | None = None
+    decisions: Sequence[np.ndarray] = ()
+    rows: np.ndarray | None = None
     index: Any = None
     library: str = "pandas"
 
@@ -135,6 +154,29 @@ class LabelIssues:
             return library.DataFrame(lists)
         return library.DataFrame(columns, index=self.index)
 
+    def reasons(self, rows: Values = None) -> list[str]:
+        """Return what speaks for the predicted label of rows, and against others.
+
+        It is computed here, and takes no time before.
+
+        Parameters
+        ----------
+        rows : array of ints, optional
+            The rows; by default the ten most doubtful ones, in the order of the
+            ranking.
+
+        Returns
+        -------
+        list of str
+            How many of the classifiers, trained without the row, decide for its
+            predicted label; how large its margin is, in units of the root mean square
+            of all margins, if it is on that side; and how many of the ten other rows
+            that are nearest, with scaled columns, have this label.
+        """
+        if rows is None:
+            rows = self.ranking[:SHOWN]
+        return [reason(self, row) for row in np.atleast_1d(rows).tolist()]
+
     def summary(self) -> str:
         """Return the counts in words."""
         n = len(self.ranking)
@@ -144,6 +186,8 @@ class LabelIssues:
         who = "both classifiers"
         if self.second_label is None:
             who = "the classifier"
+        if self.judged_by != LINEAR:
+            who = f"{' and '.join(self.judged_by)} ({who})"
         counts = (
             f"{self.n_contradicted:,} of {n:,} labels contradicted by {who}, "
             f"{flagged:,} of them flagged."
@@ -194,6 +238,31 @@ class Opinion(NamedTuple):
         if self.own is None:
             return self.in_folds
         return 0.5 * (self.in_folds + self.own)
+
+
+class Judged(NamedTuple):
+    """Labels that are judged."""
+
+    given: np.ndarray
+    """Their places among the classes."""
+
+    weights: np.ndarray
+    """The weights of the rows. Those without weight are not learnt from."""
+
+    groups: np.ndarray | None
+    """The group of equal rows that each row is in; None if they do not count."""
+
+    @property
+    def counted(self) -> np.ndarray:
+        """The rows that have a weight."""
+        return np.flatnonzero(self.weights)
+
+
+def opinions_of(
+    judges: Mapping[str, list[Opinion]], names: Iterable[str]
+) -> list[Opinion]:
+    """Return the opinions of some judges."""
+    return [opinion for name in names for opinion in judges[name]]
 
 
 def judge(values: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -256,66 +325,59 @@ def flagged(
 
 
 def issues_from(
-    opinions: list[Opinion],
-    second: Opinion | None,
+    judges: dict[str, list[Opinion]],
+    judged_by: tuple[str, ...],
+    judged: Judged,
     classes: np.ndarray,
-    given: np.ndarray,
-    weights: np.ndarray | None,
-    groups: np.ndarray | None,
-    *,
-    index: Any,
-    library: str,
+    **shown: Any,
 ) -> LabelIssues:
     """Return the result for out-of-fold decisions.
 
     Parameters
     ----------
-    opinions : list of Opinion
-        The first judge, and others of its kind.
-    second : Opinion or None
-        The second opinion.
-    classes : array of shape (n_classes,)
+    judges : dict of lists
+        The opinions: "linear" has those of linear judges, or of one that was given,
+        "second" the second opinion if there is one, and others one each.
+    judged_by : tuple of str
+        The names of those who decide.
+    judged : Judged
         The labels.
-    given : array of shape (n,)
-        The places of the given labels among the classes.
-    weights : array of shape (n,) or None
-        The weights of the rows; by default they are equal.
-    groups : array of shape (n,) or None
-        The number of the group of equal rows that each row is in, if they count.
-    index, library
-        As in `LabelIssues`.
+    classes : array of shape (n_classes,)
+        All labels there are.
+    **shown
+        Further attributes of the result.
 
     Returns
     -------
     LabelIssues
     """
-    if weights is None:
-        weights = np.ones(len(given))
+    given = judged.given
+    opinions = opinions_of(judges, judged_by)
     first = opinions[0]
     # A constant second opinion has no information.
-    if second is not None and not second.in_folds.any():
-        second = None
+    if not all(one.in_folds.any() for one in judges["second"]):
+        judges = {**judges, "second": []}
 
     # 1. What is predicted, by classifiers that have not seen the row
-    rest = given, weights, groups
-    unseen = _probabilities(opinions, *rest)
+    unseen = probabilities_of(opinions, judged)
     predicted, _ = judge(unseen, given)
     is_contradicted = predicted != given
     second_label = None
     number = None
     interval = None
-    if second is not None:
+    for second in judges["second"]:
         of_second, _ = judge(second.in_folds, given)
         second_label = classes[of_second]
         is_contradicted &= of_second != given
-        counted = np.flatnonzero(weights)
-        both = [first.in_folds[counted], second.in_folds[counted]]
+        counted = judged.counted
+        linear = judges["linear"][0]
+        both = [linear.in_folds[counted], second.in_folds[counted]]
         number, interval = wrong_labels(both, given[counted])
         opinions = [*opinions, second]
-        unseen = _probabilities(opinions, *rest)
+        unseen = probabilities_of(opinions, judged)
 
     # 2. Scores: the classifier of all rows counts too.
-    scored = _probabilities(opinions, *rest, with_own=True)
+    scored = probabilities_of(opinions, judged, with_own=True)
     label_score = scored[np.arange(len(given)), given]
     _, margin = judge(first.with_own(), given)
     return LabelIssues(
@@ -324,28 +386,25 @@ def issues_from(
         label_score=label_score,
         # A constant classifier of a fold has no information about its rows.
         margin=np.where(first.in_folds.any(axis=1), margin, 0.0),
-        is_label_issue=flagged(unseen, given, weights) & is_contradicted,
+        is_label_issue=flagged(unseen, given, judged.weights) & is_contradicted,
         ranking=np.argsort(label_score, kind="stable"),
         second_label=second_label,
         wrong_labels=number,
         wrong_labels_interval=interval,
-        index=index,
-        library=library,
+        judged_by=judged_by,
+        decisions=[opinion.in_folds for opinion in opinions_of(judges, judges)],
+        **shown,
     )
 
 
-def _probabilities(
-    opinions: list[Opinion],
-    given: np.ndarray,
-    weights: np.ndarray,
-    groups: np.ndarray | None,
-    *,
-    with_own: bool = False,
+def probabilities_of(
+    opinions: list[Opinion], judged: Judged, *, with_own: bool = False
 ) -> np.ndarray:
     """Return the mean probabilities of those who know a row, and of its copies.
 
     They are equal where all classifiers are constant.
     """
+    given, weights, groups = judged
     n_classes = opinions[0].in_folds.shape[1]
     mean = np.zeros((len(given), n_classes))
     n_known = np.zeros((len(given), 1))

@@ -86,10 +86,11 @@ def labels(
 ) -> None:
     """Rank the rows of a file by how doubtful their labels are.
 
-    Every row is judged by a robust classifier, linear unless --kernel says otherwise,
-    and by boosted trees that were trained without it. The ranking shows which labels to
-    check first; it proves nothing about a single label. Rows are counted from 1, not
-    counting the header, as in predict; --csv has the columns of the file, too.
+    Every row is judged by linear classifiers that were trained without it, or by a
+    kernel and trees if these rank labels clearly better; with --kernel, by that kernel.
+    Boosted trees give a second opinion. The ranking shows which labels to check first;
+    it proves nothing about a single label. Rows are counted from 1, not counting the
+    header, as in predict; --csv has the columns of the file, too.
     """
     from drsvm.cli.class_labels import by_label
     from drsvm.cli.command_files import check_table_and_plot, save_table_and_plot
@@ -131,6 +132,10 @@ def labels(
         worst[name] = parts.ids[name][first]
     for name in SHOWN:
         worst[name] = getattr(issues, name)[first]
+    reasons = issues.reasons(first)
+    why = ""
+    for number, reason in zip(worst["row"], reasons, strict=True):
+        why += f"\nrow {number}: {reason}"
     payload = {
         "command": "labels",
         "file": file,
@@ -138,11 +143,12 @@ def labels(
         "features": shape[1],
         "contradicted": issues.n_contradicted,
         "flagged": issues.is_label_issue.sum(),
+        "judged_by": issues.judged_by,
         "wrong_labels": issues.wrong_labels,
         "wrong_labels_interval": issues.wrong_labels_interval,
-        "worst": worst,
+        "worst": {**worst, "reason": reasons},
         "caveat": CAVEAT,
         **files,
     }
     title = f"{len(first)} of {shape[0]:,} rows, most doubtful label first"
-    screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")
+    screen.finish(payload, title, worst, why, f"\n{issues.summary()}\n{CAVEAT}")

@@ -1,5 +1,6 @@
 """Which labels to check: the ranking, the flags, the second opinion, and what is rejected."""
 
+import re
 import sys
 from types import SimpleNamespace
 
@@ -20,13 +21,16 @@ from sklearn.model_selection import (
     StratifiedKFold,
     cross_val_predict,
 )
-from sklearn.neighbors import NearestCentroid
+from sklearn.neighbors import NearestCentroid, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from drsvm import ClippedScaler, WassersteinKernelSVC, WassersteinSVC, find_label_issues
 from drsvm.audit import LabelIssues, flagged, judge, robust_classifier
+from drsvm.audit.curved_judges import opinion_of_kernel, opinion_of_trees
+from drsvm.audit.label_scores import Judged
+from drsvm.estimators.fold_decisions import Table
 
 
 def with_wrong_labels(X, y, share=0.1, seed=0):
@@ -459,16 +463,101 @@ def test_only_what_both_contradict_is_flagged():
     alone = find_label_issues(X, y)
     both = find_label_issues(X, y, second_opinion="auto")
     np.testing.assert_array_equal(both.margin, alone.margin)
-    assert (
-        alone.second_label is None
-        and alone.n_contradicted > 100 > 3 * both.n_contradicted > 0
-    )
+    assert alone.second_label is None
+    # With a splitter, linear classifiers decide, which see nothing here.
+    linear = find_label_issues(X, y, cv=StratifiedKFold(5))
+    assert linear.leads is None
+    assert linear.n_contradicted > 100 > 3 * both.n_contradicted > 0
     agreed = (both.predicted_label != y) & (both.second_label != y)
     assert not (both.is_label_issue & ~agreed).any()
     assert (
         both.to_dict()["second_label"] is both.second_label
         and "They are wrong, or the classes overlap" in both.summary()
     )
+
+
+def stripes(n=500, seed=0):
+    """Return labels that change many times along one of six columns, and wrong ones."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 6, size=(n, 6))
+    wrong = rng.random(n) < 0.1
+    return X, (X[:, 0].astype(int) % 2) ^ wrong, wrong
+
+
+def test_a_kernel_or_trees_decide_only_where_they_rank_clearly_better(tumours, found):
+    of_ring = find_label_issues(*ring())
+    assert "kernel" in of_ring.judged_by and of_ring.leads["kernel"] > 2
+    assert of_ring.n_contradicted < 50
+    X, y, wrong = stripes()
+    issues = find_label_issues(X, y)
+    assert issues.judged_by == ("trees",)
+    assert roc_auc_score(wrong, -issues.label_score) > 0.9
+    assert "contradicted by trees" in issues.summary()
+    # Trees are not clearly better here.
+    assert found.judged_by == ("linear",) and max(found.leads.values()) <= 2
+    # By hand: no others are asked.
+    X, y, _ = tumours
+    assert find_label_issues(X, y, estimator=LinearSVC()).leads is None
+
+
+def test_a_label_has_no_part_in_the_curved_opinions_about_its_row():
+    X, y = ring(90)
+    folds = list(StratifiedKFold(3).split(X, y))
+    changed = y.copy()
+    changed[4] = 1 - y[4]
+    opinions = []
+    for labels in (y, changed):
+        judged = Judged(labels, np.ones(90), np.arange(90))
+        table = Table(X, labels, None, np.arange(2))
+        opinions.append(
+            [
+                opinion_of_kernel(table, judged, folds).in_folds,
+                opinion_of_trees(X, judged).in_folds,
+            ]
+        )
+    for before, after in zip(*opinions, strict=True):
+        np.testing.assert_allclose(after[4], before[4], atol=1e-12)
+        assert not np.allclose(after, before)
+
+
+def test_copies_order_and_rows_without_weight_where_a_kernel_decides():
+    X, y = ring(240)
+    weights = np.random.default_rng(0).integers(0, 3, len(y))
+    found = find_label_issues(X, y, sample_weight=weights)
+    assert found.judged_by != ("linear",)
+    rows = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), weights))
+    copies = find_label_issues(X[rows], y[rows])
+    np.testing.assert_allclose(
+        list(copies.leads.values()), list(found.leads.values()), atol=1e-6
+    )
+    np.testing.assert_allclose(copies.label_score, found.label_score[rows], atol=1e-6)
+
+
+def test_reasons_are_true(tumours, found):
+    X, y, _ = tumours
+    model = NearestNeighbors(n_neighbors=11).fit(ClippedScaler().fit_transform(X))
+    unit = np.sqrt(np.mean(found.margin**2))
+    pattern = (
+        r"decided as (\d) by (\d) of 4 classifiers"
+        r"(?:, ([\d.]+) deviations from the boundary)?; (\d+) of its 10 neighbours are \1"
+    )
+    rows = [*found.ranking[:20], *found.ranking[-5:]]
+    for row, reason in zip(rows, found.reasons(rows), strict=True):
+        label, votes, distance, alike = re.fullmatch(pattern, reason).groups()
+        assert int(label) == found.predicted_label[row]
+        decided = [values[row].argmax() == int(label) for values in found.decisions]
+        assert int(votes) == sum(decided)
+        if distance is not None:
+            assert float(distance) == pytest.approx(
+                abs(found.margin[row]) / unit, abs=0.051
+            )
+        (near,) = model.kneighbors(model._fit_X[[row]], return_distance=False)
+        others = near[near != row]
+        assert int(alike) == (y[others[:10]] == int(label)).sum()
+    assert len(found.reasons()) == 10
+    alone = find_label_issues(X, y, estimator=LinearSVC())
+    assert "by 1 of 1 classifiers" in alone.reasons(alone.ranking[0])[0]
+    assert "neighbours" not in alone.reasons()[0]
 
 
 def test_any_classifier_may_be_asked(tumours):
@@ -714,10 +803,12 @@ def test_text_is_not_standardised(sentences):
     counts, y, wrong = sentences
     words = TfidfTransformer().fit_transform(counts)
     words.data[words.indptr[3] : words.indptr[4]] = 0.0  # a text of unknown words
-    found = find_label_issues(words, y)
-    plain = find_label_issues(words, y, standardise=False)
+    # With a splitter, linear classifiers decide.
+    cv = StratifiedKFold(5)
+    found = find_label_issues(words, y, cv=cv)
+    plain = find_label_issues(words, y, cv=cv, standardise=False)
     assert same(found, plain)
-    scaled = find_label_issues(words, y, estimator=robust_classifier(words))
+    scaled = find_label_issues(words, y, cv=cv, estimator=robust_classifier(words))
     assert (
         roc_auc_score(wrong, -found.margin)
         > roc_auc_score(wrong, -scaled.margin) + 0.05
