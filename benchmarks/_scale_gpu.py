@@ -3,13 +3,16 @@
 The cores get a copy of them.
 """
 
+import sys
 import time
+from typing import NamedTuple
 
 import numpy as np
 from _common import report, short, table, usable_cores
 from scipy import sparse
 
 from drsvm import Problem, solve
+from drsvm.engines.newton_matrix import Scaling
 
 REPEATS = 3
 """Runs on the GPU after a first one, which compiles; the median counts."""
@@ -22,6 +25,21 @@ TEXT_DRAWS = 430
 TEXT_RADIUS = 1e-3
 TEXT_TOL = 1e-4
 
+PASS_ROWS = 1_000_000
+"""Dense rows of 1,000 features, of the part passes; of text, a tenth as many."""
+
+# Most of the time that a copy of the same bytes takes, for products and sums of dense
+# and of sparse rows
+LIMIT_OF_DENSE = 2.0
+LIMIT_OF_SPARSE = 6.0
+# Most of the time of CuPy's general product, for a Gram matrix, and most of that in
+# double precision, for one in low precision
+LIMIT_OF_GRAM = 1.0
+LIMIT_OF_ROUGH = 0.4
+# Most of the times of a product and of sums, for one with the Newton matrix: a vector
+# that goes to the host and back makes that 1.8
+LIMIT_OF_NEWTON = 1.25
+
 
 def gpu_part(options) -> None:
     """Measure the cases one by one.
@@ -31,7 +49,10 @@ def gpu_part(options) -> None:
     wanted = {"dense": dense_section, "sparse": sparse_section, "text": text_section}
     sections = []
     packages = ["cupy-cuda13x"]
-    for case in options.cases or list(wanted):
+    for case in options.cases or [*wanted, "passes"]:
+        if case == "passes":
+            passes_part(packages)
+            continue
         found = wanted[case](options)
         if case == "text":
             report(
@@ -75,6 +96,138 @@ def free_all() -> None:
     cupy.get_default_memory_pool().free_all_blocks()
 
 
+# --- single passes over all rows
+# ----------------------------------------------------------------------------------
+
+
+class Pass(NamedTuple):
+    """What a pass took, what it is compared with, and how much longer it may take."""
+
+    name: str
+    seconds: float
+    compared_with: str
+    expected: float
+    limit: float
+
+    @property
+    def ratio(self) -> float:
+        return self.seconds / self.expected
+
+    def line(self) -> list[str]:
+        verdict = "kept" if self.ratio <= self.limit else "missed"
+        return [
+            self.name,
+            f"{1e3 * self.seconds:.2f}",
+            self.compared_with,
+            f"{1e3 * self.expected:.2f}",
+            f"{self.ratio:.2f}",
+            f"{self.limit:g}",
+            verdict,
+        ]
+
+
+def passes_part(packages) -> None:
+    """Compare single passes with what the GPU can do; fail if one misses its limit."""
+    import cupy as cp
+
+    found = []
+    for dtype in ("float64", "float32"):
+        X, y = dense_rows(PASS_ROWS, 1000, np.dtype(dtype))
+        found += dense_passes(f"dense {dtype}", Problem(X, y, **BALL))
+        del X, y
+        free_all()
+    X, y = text_rows(TEXT_ROWS // 10, TEXT_FEATURES, TEXT_DRAWS)
+    found += sparse_passes("text", Problem(X, y, **{**BALL, "radius": TEXT_RADIUS}))
+    size = f"{PASS_ROWS:,} × 1,000 dense rows, {cp.shape(X)[0]:,} text-like ones"
+    text = (
+        f"{size}; medians of {REPEATS} runs. A copy is that of the same bytes on the"
+        " card. A pass that misses its limit has lost a factor, and ends the command"
+        " with an error."
+    )
+    header = ["pass", "ms", "compared with", "ms", "ratio", "limit", ""]
+    lines = table(header, [one.line() for one in found])
+    report(
+        "gpu-passes", f"Passes on a graphics card: {card()}", [text, lines], packages
+    )
+    if any(one.ratio > one.limit for one in found):
+        sys.exit("A pass takes longer than its limit.")
+
+
+def median_seconds(call) -> float:
+    """Return the median time of a call, after a first one."""
+    return float(np.median([timed(call)[0] for _ in range(REPEATS + 1)][1:]))
+
+
+def copy_seconds(values) -> float:
+    """Return the time in which the GPU reads an array, by that of a copy."""
+    # A copy reads and writes.
+    return 0.5 * median_seconds(values.copy)
+
+
+def dense_passes(name: str, problem) -> list[Pass]:
+    import cupy as cp
+
+    rows = problem.rows
+    n, d = rows.shape
+    ones = cp.ones(n)
+    two = cp.ones((2, n))
+    copy = copy_seconds(rows.X)
+    gram = median_seconds(lambda: rows.gram(ones))
+    rough = median_seconds(lambda: rows.gram(ones, rough=True))
+    found = [
+        Pass(
+            f"{name}: product",
+            median_seconds(lambda: rows.dot(np.ones(d))),
+            "copy",
+            copy,
+            LIMIT_OF_DENSE,
+        ),
+        Pass(
+            f"{name}: two sums",
+            median_seconds(lambda: rows.device_sums(two)),
+            "copy",
+            copy,
+            LIMIT_OF_DENSE,
+        ),
+        Pass(f"{name}: Gram, rough", rough, "Gram", gram, LIMIT_OF_ROUGH),
+    ]
+    if rows.dtype == np.float64:
+        general = median_seconds(lambda: rows.X.T @ rows.X)
+        found.append(Pass(f"{name}: Gram", gram, "Xᵀ @ X", general, LIMIT_OF_GRAM))
+    return found
+
+
+def sparse_passes(name: str, problem) -> list[Pass]:
+    import cupy as cp
+
+    rows = problem.rows
+    n, d = rows.shape
+    one = cp.ones((1, n))
+    v = cp.ones(d)
+    values, indices, _ = rows.entries
+    copy = copy_seconds(values) + copy_seconds(indices)
+    dot = median_seconds(lambda: rows.dot(v))
+    sums = median_seconds(lambda: rows.device_sums(one))
+    # The Newton matrix of a first iteration
+    engine = rows.engine(problem, None)
+    engine.center(np.zeros(d), 1.0, 1.0)
+    _, samples = engine.curvature()
+    cone = Scaling(np.ones(d), np.zeros(d), 1.0)
+    newton = engine.factorised(samples, cone, np.zeros(d))
+    x = cp.ones(d + 1)
+    return [
+        Pass(f"{name}: product", dot, "copy", copy, LIMIT_OF_SPARSE),
+        Pass(f"{name}: sums", sums, "copy", copy, LIMIT_OF_SPARSE),
+        Pass(
+            f"{name}: product with the Newton matrix",
+            median_seconds(lambda: newton.multiply(x)),
+            "product and sums",
+            dot + sums,
+            LIMIT_OF_NEWTON,
+        ),
+    ]
+
+
 # --- dense
 # ----------------------------------------------------------------------------------------------------------
 
@@ -96,17 +249,11 @@ def dense_rows(n: int, d: int, dtype):
 
 def dense_section(options) -> list[str]:
     lines = []
-    passes = []
     for n, d, dtype in ((2_000_000, 1000, "float64"), (2_000_000, 1000, "float32"), (10_000_000, 100, "float64"),
                         (10_000_000, 20, "float64")):  # fmt: skip
         X, y = dense_rows(n, d, np.dtype(dtype))
         problem = Problem(X, y, **BALL)
         seconds, result = on_card(problem, 1e-6)
-        passes += (
-            [[f"{n:,} × {d:,} {dtype}", *milliseconds_of_passes(problem)]]
-            if d == 1000
-            else []
-        )
         cores = (
             ""
             if not options.cores or dtype == "float32" or d < 1000
@@ -141,32 +288,6 @@ def dense_section(options) -> list[str]:
             " ran once, after a smaller problem that compiled their kernels."
         ),
         table(header, lines),
-        (
-            "What single passes over all rows take, in milliseconds: products, sums for"
-            " two vectors of coefficients, a Gram matrix, and one in the low precision"
-            " of iterations far from the optimum."
-        ),
-        table(["rows", "products", "sums", "Gram", "Gram, low precision"], passes),
-    ]
-
-
-def milliseconds_of_passes(problem) -> list[str]:
-    import cupy as cp
-
-    rows = problem.rows
-    n, d = problem.rows.shape
-    ones = cp.ones(n)
-    two = cp.ones((2, n))
-    w = np.ones(d)
-    calls = (
-        lambda: rows.dot(w),
-        lambda: rows.device_sums(two).get(),
-        lambda: rows.gram(ones),
-        lambda: rows.gram(ones, rough=True),
-    )
-    return [
-        f"{1e3 * np.median([timed(call)[0] for _ in range(REPEATS + 1)][1:]):.1f}"
-        for call in calls
     ]
 
 

@@ -1,6 +1,7 @@
 """Rows and kernels on a graphics card, compared with the CPU.
 
-They need a GPU: `pytest -m gpu tests/engines`.
+They need a GPU: `pytest -m gpu tests/engines`. Whether a pass over the rows has become
+slow is measured by `python benchmarks/scale.py gpu --cases passes`.
 """
 
 import math

@@ -18,6 +18,8 @@ WARP = 32  # threads of a warp: what a GPU runs at a time
 MAX_BLOCKS = 2048
 SHORT_ROWS = 8  # threads for each sparse row if rows have few entries
 _TYPES = {"float64": "double", "float32": "float"}
+# What rows are scaled to; numpy, which has no bfloat16, knows it by its bits.
+_SCALED_TYPES = {"float64": "double", "uint16": "bfloat16"}
 
 # The loop over the samples: neighbouring threads take neighbouring samples, whose
 # numbers are read together, and go on by the number of all threads.
@@ -35,7 +37,7 @@ def _templates() -> list[str]:
     names = []
     for t in _TYPES.values():
         names += [f"dense_dot<{t}>", f"sparse_gram<{t}>", f"row_norms<{t}>"]
-        names += [f"scale_rows<{t}, double>", f"scale_rows<{t}, float>"]
+        names += [f"scale_rows<{t}, {u}>" for u in _SCALED_TYPES.values()]
         names += [f"sparse_dot<{t}, {SHORT_ROWS}>", f"sparse_dot<{t}, {WARP}>"]
         for k in (1, 2, 3):
             names += [f"dense_sums<{t}, {k}>", f"sparse_sums<{t}, {k}>"]
@@ -60,7 +62,8 @@ def kernel(name: str, *types):
     The parameters are types of data and numbers (`_templates`).
     """
     if types:
-        chosen = ", ".join(_TYPES.get(str(one), str(one)) for one in types)
+        known = _TYPES | _SCALED_TYPES
+        chosen = ", ".join(known.get(str(one), str(one)) for one in types)
         name = f"{name}<{chosen}>"
     return _module().get_function(name)
 

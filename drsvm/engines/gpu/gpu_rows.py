@@ -14,6 +14,7 @@ import numpy as np
 
 from drsvm.engines.gpu.cuda_kernels import SHORT_ROWS, THREADS, WARP, kernel, launch
 from drsvm.engines.gpu.device import (
+    BFLOAT16,
     GpuError,
     add_square,
     cupy,
@@ -209,11 +210,13 @@ class DenseGpuRows(GpuRows):
     def gram(self, h, *, rough=False):
         d = self.shape[1]
         matrix = cupy().zeros((d, d))
-        kind = np.dtype(np.float32 if rough else np.float64)
+        kind = np.dtype(BFLOAT16 if rough else np.float64)
         scale = kernel("scale_rows", self.dtype, kind)
         for part, rows in self.blocks(kind.itemsize * d):
+            n = len(rows)
             scaled = cupy().empty(rows.shape, dtype=kind)
-            launch(scale, rows.size, rows, len(rows), np.int32(d), h[part], scaled)
+            # One warp takes a row.
+            launch(scale, WARP * n, rows, n, np.int32(d), h[part], scaled)
             add_square(scaled, matrix)
         return matrix
 

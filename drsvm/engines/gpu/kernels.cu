@@ -183,11 +183,24 @@ __global__ void dense_sums(const T* X, long long n, int d, int columns, const do
     }
 }
 
-// out = sqrt(h_i) x_i.
+// The first 16 bits of a float, rounded to the nearest.
+struct bfloat16 {
+    unsigned short bits;
+    __device__ bfloat16(double value) {
+        unsigned int all = __float_as_uint((float)value);
+        bits = (all + 0x7fff + ((all >> 16) & 1)) >> 16;
+    }
+};
+
+// out = sqrt(h_i) x_i: one warp per row.
 template <typename T, typename U>
 __global__ void scale_rows(const T* X, long long n, int d, const double* h, U* out) {
-    long long size = n * d;
-    FOR_EACH_SAMPLE(k, size) out[k] = (U)(sqrt(h[k / d]) * (double)X[k]);
+    long long warp = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    long long warps = (long long)gridDim.x * blockDim.x >> 5;
+    for (long long i = warp; i < n; i += warps) {
+        double root = sqrt(h[i]);
+        for (int j = threadIdx.x & 31; j < d; j += 32) out[i * d + j] = U(root * (double)X[i * d + j]);
+    }
 }
 
 // out_i = x_i·v + shift for sparse rows: a group of lanes per row.
