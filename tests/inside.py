@@ -122,9 +122,14 @@ def returned(value, *_, **__):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Return a clock whose attribute `now` is the time."""
-    hand = SimpleNamespace(now=100.0)
-    time = SimpleNamespace(perf_counter=lambda: hand.now)
+    """Return a clock whose attribute `now` is the time; a look at it takes a `tick`."""
+    hand = SimpleNamespace(now=100.0, tick=0.0)
+
+    def perf_counter():
+        hand.now += hand.tick
+        return hand.now
+
+    time = SimpleNamespace(perf_counter=perf_counter)
     monkeypatch.setattr(clock_of_limits, "time", time)
     monkeypatch.setattr(clock_of_limits, "pauses", clock_of_limits.Pauses())
     return hand

@@ -9,6 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import _safe_indexing
+from thorough import unless_long
 
 from drsvm import WassersteinSVC, radius_from_batches
 
@@ -63,7 +64,9 @@ def test_texts_come_in_the_order_of_their_rows_and_dates_are_sorted():
     )
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, "frame"], ids=str)
+@pytest.mark.parametrize(
+    "kind", unless_long(["frame"], [np.asarray, sparse.csr_matrix, "frame"]), ids=str
+)
 def test_the_order_of_rows_does_not_matter(kind):
     X, y, batch = rows(n=30)
     X = np.round(X)  # with copies of rows
@@ -85,6 +88,7 @@ def test_the_order_of_rows_does_not_matter(kind):
         assert figures == pytest.approx(found[name], rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_lists_are_accepted():
     X, y, batch = rows(n=30)
     found = radius_from_batches(

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 from audits import cost_to_cross, plain_prices, two_classes
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from problems import amounts, classifiers, problems
 from scipy.optimize import linprog
+from thorough import examples
 
 from drsvm import WassersteinKernelSVC, worst_case_risk
 from drsvm.audit import band, limits_of_means
@@ -70,7 +71,7 @@ def audits(draw):
     )
 
 
-@settings(max_examples=200)
+@examples(50, 400)
 @given(
     audits(),
     st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=4, max_size=4).filter(

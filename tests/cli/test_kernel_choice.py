@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cli_tables import write_csv
 from sklearn.datasets import dump_svmlight_file, make_circles
+from thorough import unless_long
 
 from drsvm.cli import choose_kernel
 from drsvm.defaults.roc_auc import auc_parts
@@ -39,7 +40,7 @@ def straight(path, wrong=0.0, signal=1.0, seed=0):
     )
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("n_classes", unless_long([2], [2, 4]))
 def test_a_circular_boundary_gets_a_kernel(
     drsvm_command, answer_of, tmp_path, n_classes
 ):
@@ -60,7 +61,9 @@ def test_a_circular_boundary_gets_a_kernel(
     assert "weights" in answer_of("fit", table, "--kernel", "linear")
 
 
-@pytest.mark.parametrize("given", [{}, {"wrong": 0.25}, {"signal": 0.0}])
+@pytest.mark.parametrize(
+    "given", unless_long([{"wrong": 0.25}], [{}, {"wrong": 0.25}, {"signal": 0.0}])
+)
 def test_a_linear_boundary_and_noise_get_a_linear_classifier(
     drsvm_command, tmp_path, given
 ):
@@ -83,6 +86,7 @@ def test_a_perfect_kernel_is_taken_beside_a_constant_classifier():
     assert choose_kernel._compared(constant, constant, codes)["kernel"] == "linear"
 
 
+@pytest.mark.thorough
 def test_the_order_of_the_rows_does_not_matter(answer_of, tmp_path):
     table = rings(tmp_path / "rings.csv", 150)
     header, *lines = table.read_text().splitlines()
@@ -176,6 +180,7 @@ def test_nothing_is_tried_beside_a_perfect_classifier(answer_of, tmp_path):
     )
 
 
+@pytest.mark.thorough
 def test_a_report_on_a_circular_boundary_is_about_a_kernel(
     answer_of, tmp_path, few_plots
 ):

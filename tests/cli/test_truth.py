@@ -73,11 +73,16 @@ ALIKE = (
     "unscaled",
     "circle, 25 % wrong",
     "overlap",
+    "rare class",
+    "numeric leak",
     "2 % positives",
     "2 % positives, costs",
     "useless label",
     "wide",
     "dated",
+    "in order",
+    "steps",
+    "costs",
 )
 TABLES = [
     pytest.param(name, marks=pytest.mark.thorough) if name in ALIKE else name
