@@ -1,10 +1,9 @@
 """Audits of any linear or kernel classifier, also of other libraries.
 
 Worst case within a ball: `worst_case` (the risk) and `worst_distribution` rest on the
-`adversary` of linear classifiers, its bounds for kernels from above
-(`kernel_adversary`) and below (`kernel_attack`), `error_costs`, and `confidence` for
-the population; `group_risks` are those of groups. `model_layers`, `decision_values` and
-`class_codes` read a given model.
+`adversary` of linear classifiers, its bound for kernels (`kernel_adversary`),
+`error_costs`, and `confidence` for the population; `group_risks` are those of groups.
+`model_layers`, `decision_values` and `class_codes` read a given model.
 
 New data: `explanation` of single rows with `column_sources`; `shift` of rows by the
 `movement` of their signed distances (`audit_sample`) and by `column_shifts`; `batches`.
@@ -63,7 +62,6 @@ if TYPE_CHECKING:
     from drsvm.audit.shift import Shift as Shift
     from drsvm.audit.shift import measure_shift as measure_shift
     from drsvm.audit.worst_case import DEFAULT_BALL
-    from drsvm.audit.worst_case import attacked_risk as attacked_risk
     from drsvm.audit.worst_case import certified_accuracy as certified_accuracy
     from drsvm.audit.worst_case import certified_scorer as certified_scorer
     from drsvm.audit.worst_case import worst_case_risk as worst_case_risk

@@ -50,10 +50,10 @@ class Attack(NamedTuple):
     atoms: Atoms
     # The length of each atom's move, in units of cost
     shift: np.ndarray
-    # Of shape (d,), or, if `pair` is None, a direction for each atom
+    # Of shape (d,)
     direction: np.ndarray
     # The classes between which atoms move
-    pair: tuple[int, int] | None
+    pair: tuple[int, int]
     # False if another attack would be worse
     attained: bool
 

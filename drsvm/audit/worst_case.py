@@ -24,7 +24,6 @@ from drsvm.audit.decision_values import (
 from drsvm.audit.error_costs import ErrorCosts, check_costs
 from drsvm.audit.group_risks import GroupRisks, largest_differences
 from drsvm.audit.kernel_adversary import KernelAdversary
-from drsvm.audit.kernel_attack import KernelAttack
 from drsvm.audit.model_layers import AdversaryParameters, final_classifier
 from drsvm.problem import validation
 from drsvm.problem.backends import is_remote
@@ -63,8 +62,7 @@ def worst_case_risk(
     """Return the largest expected loss over all distributions within the ball.
 
     For linear classifiers the value is exact. For classifiers with the kernel "rbf" it
-    is an upper bound, not the exact worst case; `drsvm.audit.attacked_risk` bounds it
-    from below. About other kernels nothing is claimed.
+    is an upper bound, not the exact worst case. About other kernels nothing is claimed.
 
     Parameters
     ----------
@@ -278,69 +276,6 @@ def certified_scorer(
     )
 
 
-def attacked_risk(
-    model: Classifier,
-    X: Matrix,
-    y: Labels,
-    *,
-    radius: float | np.typing.ArrayLike | None = None,
-    row_radius: Costs | None = None,
-    flip_cost: Costs | None = None,
-    norm: NormName | None = None,
-    feature_cost: Values = None,
-    sample_weight: Values = None,
-    loss: str = "hinge",
-    limit: str = "average",
-    costs: Values = None,
-    positive: object | None = None,
-    classes: Values = None,
-) -> Costs:
-    """Return an expected loss that some distribution within the ball has.
-
-    It is a lower bound on the worst case.
-
-    For classifiers with a kernel, shifts are found by projected gradients within
-    balls of several sizes. With `drsvm.worst_case_risk`, the upper bound, they give a
-    band in which the worst case lies. For linear classifiers both are the worst case.
-
-    Parameters
-    ----------
-    model, X, y, radius, row_radius, flip_cost, norm, feature_cost, sample_weight
-        As in `drsvm.worst_case_risk`; X must be in memory. The time grows with the
-        number of rows times that of the landmarks or support vectors.
-    loss, limit, costs, positive, classes
-        As in `drsvm.worst_case_risk`.
-
-    Returns
-    -------
-    float, or array of the shape of `radius`
-        The loss that was found for every radius.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_moons
-    >>> from drsvm import WassersteinKernelSVC, worst_case_risk
-    >>> from drsvm.audit import attacked_risk
-    >>> X, y = make_moons(100, noise=0.2, random_state=0)
-    >>> model = WassersteinKernelSVC().fit(X, y)
-    >>> ball = {"radius": 0.1, "loss": "zero-one"}
-    >>> attacked_risk(model, X, y, **ball) <= worst_case_risk(model, X, y, **ball)
-    True
-    """
-    measure = _Measure(loss, limit, costs)
-    given = {
-        "radius": radius,
-        "row_radius": measure.checked(row_radius),
-        "flip_cost": flip_cost,
-        "norm": norm,
-        "feature_cost": feature_cost,
-    }
-    data = decision_values(model, X, y, sample_weight, positive, classes)
-    ball = ball_of(model, data, given)
-    adversary = adversary_for(data, {**ball, "radius": 0.0}, KernelAttack)
-    return _risks_by_radius(adversary, measure, ball["radius"], sample_weight)
-
-
 class _Measure(NamedTuple):
     """Which risk is evaluated, as in `worst_case_risk`."""
 
@@ -549,16 +484,8 @@ def _shaped_like(radius: Any, risks: np.ndarray) -> Costs:
     return risks.reshape(np.shape(radius))
 
 
-def adversary_for(
-    data: DecisionValues,
-    ball: AdversaryParameters,
-    kind_for_kernel: type[KernelAdversary] = KernelAdversary,
-) -> Adversary:
-    """Return the adversary whose worst case is exact.
-
-    For a classifier with a kernel it is of the given kind, an upper bound
-    (`KernelAdversary`) or a lower one (`KernelAttack`).
-    """
+def adversary_for(data: DecisionValues, ball: AdversaryParameters) -> Adversary:
+    """Return the adversary whose worst case is exact, or, with a kernel, a bound."""
     # The problem only holds the ball and the weights: labels do not matter to it.
     problem = Problem.of_checked(
         rows=MemoryRows(data.X),
@@ -568,7 +495,7 @@ def adversary_for(
     )
     problem = problem.replace(fit_intercept=True, **ball)
     if data.kernel is not None:
-        return kind_for_kernel(data, problem)
+        return KernelAdversary(data, problem)
     return Adversary(data, problem)
 
 

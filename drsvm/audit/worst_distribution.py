@@ -1,4 +1,4 @@
-"""A distribution within the ball that has the worst case, or the worst one found."""
+"""A distribution within the ball that has the worst case of a linear classifier."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,6 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.audit.decision_values import DecisionValues, decision_values, margins_of
-from drsvm.audit.kernel_attack import KernelAttack
 from drsvm.audit.worst_case import adversary_for, ball_of
 from drsvm.problem.problem import Problem
 from drsvm.problem.validation import check_number
@@ -32,18 +31,14 @@ class WorstCaseDistribution:
     direction : array of shape (d,)
         The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of
         shift costs 1. With more than two classes, the two for which a move adds most to
-        the loss have the signs 1 and −1, and no other atoms move. For a classifier with
-        a kernel, of shape (n_atoms, d): an atom is moved by shift times its own
-        direction.
+        the loss have the signs 1 and −1, and no other atoms move.
     risk : float
-        The worst-case risk, from its one-dimensional formula; for a kernel, an upper
-        bound on it.
+        The worst-case risk, from its one-dimensional formula.
     transport_cost, expected_loss : float
         Cost and expected hinge loss of these atoms.
     attained : bool
         False if no distribution attains the risk; this one then comes within `slack` of
-        it. False for a kernel: the worst-case risk is between the loss of this
-        distribution, the worst that was found, and the upper bound.
+        it.
 
     Examples
     --------
@@ -65,16 +60,14 @@ class WorstCaseDistribution:
     risk: float
     attained: bool
     _codes: np.ndarray
-    # The places of the two classes between which atoms move; None for a kernel
-    _pair: tuple[int, int] | None
+    # The places of the two classes between which atoms move
+    _pair: tuple[int, int]
     _data: DecisionValues
     _problem: Problem
 
     @cached_property
     def _steps(self) -> np.ndarray:
         """How far atoms move along the direction; against it where negative."""
-        if self._pair is None:
-            return self.shift
         first, second = self._pair
         signs = np.zeros(len(self.shift))
         signs[self._codes == first] = -1.0
@@ -91,24 +84,21 @@ class WorstCaseDistribution:
         original = self._data.X[self.rows].astype(np.float64)
         if not sparse.issparse(original):
             return original + steps * self.direction
-        if self.direction.ndim == 1:
-            direction = sparse.csr_array(self.direction[None, :])
-            return (original + sparse.csr_array(steps) @ direction).tocsr()
-        return (original + sparse.csr_array(steps * self.direction)).tocsr()
+        direction = sparse.csr_array(self.direction[None, :])
+        return (original + sparse.csr_array(steps) @ direction).tocsr()
 
     @cached_property
     def transport_cost(self) -> float:
         """Σ mass · (shift + κ · flipped), where a shift costs nothing up to r."""
-        directions = np.atleast_2d(self.direction)
+        direction = self.direction
         costs = self._problem.feature_cost
         if costs is not None:
             # Columns that do not move cost nothing, even if their cost is infinite.
-            costs = np.where(directions.any(axis=0), costs, 0.0)
-            directions = directions * costs
+            direction = direction * np.where(direction != 0.0, costs, 0.0)
         # The norm of shifts is the dual of that of the weights.
-        sizes = [self._problem.norm.dual.value(each) for each in directions]
+        size = self._problem.norm.dual.value(direction)
         free = np.broadcast_to(self._problem.row_radius, self._data.codes.shape)
-        paid = np.maximum(self.shift * np.array(sizes) - free[self.rows], 0.0)
+        paid = np.maximum(self.shift * size - free[self.rows], 0.0)
         of_shifts = float(self.mass @ paid)
         flipped_mass = np.bincount(
             self.rows[self.flipped],
@@ -153,8 +143,8 @@ def worst_case_distribution(
 
     For a pipeline, features and shifts are those of the last step. A label with an
     infinite flip cost is never flipped, and a feature with an infinite cost never
-    moves. For a classifier with a kernel it is the worst distribution that projected
-    gradients find.
+    moves. A classifier with the kernel "rbf" is refused: its worst distribution is not
+    known, and `worst_case_risk` bounds its risk.
 
     Parameters
     ----------
@@ -188,6 +178,12 @@ def worst_case_distribution(
             "maximum exists."
         )
     data = decision_values(model, X, y, sample_weight, positive, classes)
+    if data.kernel is not None:
+        raise ValueError(
+            "the worst distribution is known for linear classifiers only: "
+            "worst_case_risk bounds the risk of one with a kernel, and "
+            "RiskCurveDisplay draws the bound."
+        )
     given = {
         "radius": radius,
         "row_radius": row_radius,
@@ -195,13 +191,9 @@ def worst_case_distribution(
         "norm": norm,
         "feature_cost": feature_cost,
     }
-    ball = ball_of(model, data, given)
-    # Of a linear classifier, this is the exact adversary.
-    adversary = adversary_for(data, ball, KernelAttack)
+    adversary = adversary_for(data, ball_of(model, data, given))
     attack = adversary.worst_attack(slack)
-    # For a kernel, the attack is a lower bound; the risk is reported from above.
-    radius_of_ball = np.array(adversary.problem.radius)
-    risk = adversary_for(data, ball).hinge_risks(radius_of_ball)
+    risk = adversary.hinge_risks(np.array(adversary.problem.radius))
     rows, mass, codes = attack.atoms
     return WorstCaseDistribution(
         rows=rows,

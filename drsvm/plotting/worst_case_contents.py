@@ -215,7 +215,7 @@ def _plane(
         )
         return replace(plane_for(means, 0.0 * coef[0], 0.0), labels=labels)
     # Across the boundary of the two classes between which atoms move
-    first, second = _moving_classes(distribution)
+    first, second = distribution._pair
     w = coef[second] - coef[first]
     plane = plane_for(means, w, intercept[second] - intercept[first])
     leading = short(data.classes.tolist()[second], 12)
@@ -236,13 +236,6 @@ def _class_means(data: DecisionValues) -> np.ndarray:
         if mass.any():
             means.append((data.X.T @ mass) / mass.sum())
     return np.array(means)
-
-
-def _moving_classes(distribution: WorstCaseDistribution) -> tuple[int, int]:
-    """Return the two classes between which atoms move."""
-    # Only with a kernel there are none, and the display refuses kernels.
-    assert distribution._pair is not None
-    return distribution._pair
 
 
 def plane_for(
@@ -331,7 +324,7 @@ def describe(distribution: WorstCaseDistribution) -> str:
     if len(classes) == 2:
         return text
     # Moves start at the label of what is moved.
-    first, second = _moving_classes(distribution)
+    first, second = distribution._pair
     codes = set(distribution._codes[moving].tolist())
     if codes == {first, second}:
         low, high = sorted((first, second))

@@ -7,8 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.metrics import ConfusionMatrixDisplay
 
-from drsvm.audit.decision_values import kernel_classifier, margins_of
-from drsvm.audit.model_layers import final_classifier
+from drsvm.audit.decision_values import margins_of
 from drsvm.audit.worst_distribution import (
     WorstCaseDistribution,
     worst_case_distribution,
@@ -202,12 +201,6 @@ class WorstCaseDisplay(Display):
         WorstCaseDisplay
         """
         max_points = check_count(max_points, "max_points")
-        if kernel_classifier(final_classifier(estimator)) is not None:
-            raise ValueError(
-                "WorstCaseDisplay shows moves in one direction: those with a kernel "
-                "have many. RiskCurveDisplay draws the worst case of such a "
-                "classifier, and worst_case_distribution has the moves."
-            )
         distribution = worst_case_distribution(
             estimator,
             X,

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from attacks import attacked, lead_of, values_of_two
 from scipy import sparse
 from sklearn.datasets import load_iris, make_moons
 from sklearn.metrics.pairwise import rbf_kernel
@@ -15,13 +16,11 @@ from sklearn.svm import SVC
 from drsvm import (
     RiskCurveDisplay,
     WassersteinKernelSVC,
-    WassersteinSVC,
     explain,
     measure_shift,
     worst_case_distribution,
     worst_case_risk,
 )
-from drsvm.audit import attacked_risk
 from drsvm.problem import KernelClassifier, Rbf
 
 LOSSES = ("hinge", "zero-one")
@@ -50,13 +49,6 @@ def values_at(model, X):
         + kernel.intercept[:, None]
     )
     return np.concatenate([-0.5 * values, 0.5 * values]) if len(values) == 1 else values
-
-
-def margins_at(model, X, y):
-    values = values_at(model, X)
-    own = values[y, np.arange(len(y))].copy()
-    values[y, np.arange(len(y))] = -np.inf
-    return own - values.max(axis=0)
 
 
 def random_case(rng):
@@ -107,7 +99,16 @@ def test_no_attack_and_no_shift_of_all_rows_beats_the_bound(seed, count):
             for loss in LOSSES
         }
         for loss, bound in bounds.items():
-            found = attacked_risk(model, X, y, radius=radii, loss=loss, **ball)
+            length = 1.0 / math.sqrt(2.0 * model._kernel_classifier().function.gamma)
+            found = attacked(
+                lambda rows, model=model: values_at(model, rows),
+                X,
+                y,
+                radii,
+                loss,
+                ball,
+                length,
+            )
             assert (found <= bound * (1 + 1e-9) + 1e-9).all()
             if "row_radius" not in ball:
                 assert found[0] == pytest.approx(bound[0], abs=1e-9)
@@ -129,9 +130,9 @@ def test_a_constant_kernel_classifier_is_audited(moons):
         assert worst_case_risk(model, X, y, **ball, loss="zero-one") == pytest.approx(
             error
         )
-        worst = worst_case_distribution(model, X, y, **ball)
-        assert worst.expected_loss == pytest.approx(
-            worst_case_risk(model, X, y, **ball)
+        margins = np.where(y == 1, 1, -1) * model.decision_function(X)
+        assert worst_case_risk(model, X, y, **ball) == pytest.approx(
+            np.maximum(1 - margins, 0).mean()
         )
     assert measure_shift(model, X, y, X + 1.0).moved == 0.0
     assert np.isfinite(explain(model, X[:2]).base).all()
@@ -151,7 +152,7 @@ def check_shifted_rows(model, X, y, ball, bounds, radii, rng):
     for k, radius in enumerate(radii):
         moved = (X + (radius * ways / costs)[:, None]).reshape(-1, X.shape[1])
         margins = (
-            margins_at(model, moved, np.tile(y, len(ways)))
+            lead_of(values_at(model, moved), np.tile(y, len(ways)))
             .reshape(len(ways), -1)
             .min(axis=0)
         )
@@ -169,28 +170,18 @@ def test_the_bound_is_attained_between_two_landmarks():
     value = 1 - math.exp(-gamma)
     model = made_of(landmarks, np.array([[1.0, -1.0]]), np.array([value]), gamma)
     ball = {"radius": [0.25, 0.5, 1.0], "loss": "zero-one"}
-    for risk in (worst_case_risk, attacked_risk):
-        np.testing.assert_allclose(
-            risk(model, landmarks[:1], [1], **ball), [0.25, 0.5, 1.0], rtol=1e-5
-        )
+    # z₂ is at a distance of 1, and a tie there.
+    np.testing.assert_allclose(values_at(model, landmarks)[1, 1], 0.0, atol=1e-15)
+    np.testing.assert_allclose(
+        worst_case_risk(model, landmarks[:1], [1], **ball), [0.25, 0.5, 1.0], rtol=1e-5
+    )
 
 
-def test_the_attack_finds_the_nearest_point_of_a_spherical_boundary():
-    gamma = 0.5
-    landmark = np.array([[1.0, -1.0, 0.5]])
-    model = made_of(landmark, np.array([[2.0]]), np.array([-1.0]), gamma)
-    outside = landmark + np.array([[3.0, 0.0, 0.0]])
-    distance = 3.0 - math.sqrt(math.log(2.0) / gamma)
-    found = attacked_risk(model, outside, [0], radius=0.5 * distance, loss="zero-one")
-    assert found == pytest.approx(0.5, rel=1e-6)
-
-
-def test_the_band_is_narrow_for_small_shifts(moons):
+def test_the_bound_is_tight_for_small_shifts(moons):
     X, y = moons
     model = SVC().fit(X, y)
-    ball = {"radius": 0.002, "loss": "zero-one"}
-    low = attacked_risk(model, X, y, **ball)
-    high = worst_case_risk(model, X, y, **ball)
+    (low,) = attacked(values_of_two(model), X, y, [0.002], "zero-one", {}, 0.1)
+    high = worst_case_risk(model, X, y, radius=0.002, loss="zero-one")
     assert low <= high <= 1.02 * low and low > np.mean(model.predict(X) != y) + 0.01
 
 
@@ -206,7 +197,8 @@ def test_far_shifts_gain_no_more_than_a_function_can_change(moons):
     margins = np.where(y == 1, 1, -1) * model.decision_function(X)
     everywhere_steep = np.maximum(1 - margins, 0).mean() + 0.3 * steepness * norm
     found = worst_case_risk(model, X, y, radius=0.3)
-    assert attacked_risk(model, X, y, radius=0.3) <= found <= 0.9 * everywhere_steep
+    (low,) = attacked(values_of_two(model), X, y, [0.3], "hinge", {})
+    assert low <= found <= 0.9 * everywhere_steep
 
 
 # Models and their own balls
@@ -281,12 +273,11 @@ def test_models_of_scikit_learn_in_a_pipeline(moons, to):
     assert worst_case_risk(model, to(X), y, radius=0.0) == pytest.approx(
         np.maximum(1 - margins, 0).mean()
     )
-    worst = worst_case_distribution(model, to(X), y, radius=0.2, flip_cost=1.5)
-    found = attacked_risk(model, to(X), y, radius=0.2, flip_cost=1.5)
-    assert worst.transport_cost == pytest.approx(0.2) and not worst.attained
-    assert worst.expected_loss == pytest.approx(found) and found <= worst.risk
-    np.testing.assert_allclose(np.bincount(worst.rows, worst.mass), 1 / 60)
-    assert 0 < worst.mass[worst.flipped].sum() < 0.2 / 1.5 and (worst.shift > 0).any()
+    scaled = model[0].transform(X)
+    ball = {"flip_cost": 1.5}
+    (found,) = attacked(values_of_two(model[-1]), scaled, y, [0.2], "hinge", ball)
+    bound = worst_case_risk(model, to(X), y, radius=0.2, **ball)
+    assert 1.2 * np.maximum(1 - margins, 0).mean() < found <= bound
 
 
 def test_several_classes():
@@ -333,9 +324,5 @@ def test_where_nothing_is_claimed(moons):
         worst_case_risk(
             SVC().fit(X, np.arange(60) % 3), X, np.arange(60) % 3, radius=0.1
         )
-
-
-def test_an_attack_on_a_linear_classifier_is_the_worst_case(moons):
-    X, y = moons
-    model = WassersteinSVC().fit(X, y)
-    assert attacked_risk(model, X, y) == worst_case_risk(model, X, y)
+    with pytest.raises(ValueError, match="known for linear classifiers only"):
+        worst_case_distribution(SVC().fit(X, y), X, y, radius=0.1)

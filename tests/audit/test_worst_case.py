@@ -16,7 +16,6 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from drsvm import worst_case_distribution, worst_case_risk
-from drsvm.audit import attacked_risk
 
 X = np.array(
     [[2.0, 1.0], [1.0, 1.5], [-1.0, 0.5], [-2.0, -1.0], [0.5, -0.5], [-0.25, 0.0]]
@@ -312,13 +311,12 @@ def test_of_several_classes_some_may_be_missing():
         np.array([0.1, 0.0, 0.3]),
     )
     y = np.array(["b", "a", "b", "a", "a", "b"])
-    risks = [
-        audit(model, X, y, radius=0.2, loss="zero-one", classes=["c", "b", "a"])
-        for audit in (worst_case_risk, attacked_risk)
-    ]
+    risk = worst_case_risk(
+        model, X, y, radius=0.2, loss="zero-one", classes=["c", "b", "a"]
+    )
     values = X @ model[0].T + model[1]
     wrong = np.array(["a", "b", "c"])[values.argmax(axis=1)] != y
-    assert min(risks) > wrong.mean() and risks[0] == pytest.approx(risks[1])
+    assert risk > wrong.mean()
     assert (
         worst_case_distribution(
             model, X, y, radius=0.0, classes=["a", "b", "c"]

@@ -165,7 +165,7 @@ def test_the_upper_bound_of_a_kernel_is_called_so(data, ax):
     )
     assert display.bands_ == {}
     assert labels(ax) == ["curved: upper bound", "straight"]
-    with pytest.raises(ValueError, match="moves in one direction"):
+    with pytest.raises(ValueError, match="known for linear classifiers only"):
         WorstCaseDisplay.from_estimator(models["curved"], rows, y, ax=ax)
 
 
