@@ -374,7 +374,21 @@ def page(tables: dict[str, Domains], means: dict, seeds: int) -> list[str]:
     ]
     for place, rows in enumerate(("id rows", "ood rows")):
         sections += [f"## Area under the ROC curve, {rows}", cells_table(means, place)]
+    missing = [name for name in PUBLISHED if name not in tables]
+    if missing:
+        sections += ["## Published, not run here", published_table(missing)]
     return [*sections, "## All tables", summary(means)]
+
+
+def published_table(names: list[str]) -> str:
+    """Return the published figures of tables whose files are missing."""
+    rows = []
+    for (name, noise), areas in FIGURES.items():
+        if name in names:
+            cells = [f"{area:.1f}" for pair in areas for area in pair]
+            rows.append([f"{name}, {noise:g}", *cells])
+    header = ["table, noise", "id rows, median", "best", "ood rows, median", "best"]
+    return table(header, rows)
 
 
 def rows_table(tables: dict[str, Domains]) -> str:

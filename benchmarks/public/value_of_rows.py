@@ -17,11 +17,10 @@ alone, which decided by default up to now.
 """
 
 import argparse
-import statistics
 import sys
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +40,16 @@ from sklearn.tree import DecisionTreeClassifier
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from _common import load, reference, report, table, use_threads
+from _common import (
+    interleaved,
+    load,
+    reference,
+    report,
+    short,
+    table,
+    use_clock,
+    use_threads,
+)
 from labels import with_wrong
 
 from drsvm import find_label_issues
@@ -254,7 +262,8 @@ def compare(seeds: int, jobs: int, quick: bool) -> None:
 
 
 def compare_times(repeats: int) -> None:
-    """Write what the choice costs: ratios of alternating runs."""
+    """Write what the choice costs, in the time of this process."""
+    use_clock("cpu")
     rows = []
     for name in TABLES:
         for n_rows in (ROWS, 2 * ROWS):
@@ -262,21 +271,21 @@ def compare_times(repeats: int) -> None:
             if len(y) < n_rows and n_rows > ROWS:
                 continue
             y, _ = with_wrong(y, SHARE, rng)
-            spent: dict[bool, list[float]] = {True: [], False: []}
-            for _ in range(repeats + 1):
-                for before in (True, False):
-                    start = time.perf_counter()
-                    judged(X, y, before=before)
-                    spent[before].append(time.perf_counter() - start)
-            # The first run of each compiles and imports.
-            ratios = np.array(spent[False][1:]) / np.array(spent[True][1:])
-            ratio = statistics.median(ratios)
-            rows.append([name, len(y), X.shape[1], f"{ratio:.2f}"])
+            calls = {
+                "before": partial(judged, X, y, before=True),
+                "now": partial(judged, X, y),
+            }
+            times = interleaved(calls, repeats)
+            before, now = (times[method].seconds for method in calls)
+            rows.append(
+                [name, len(y), X.shape[1], short(before), f"{now / before:.2f}"]
+            )
             print(rows[-1], flush=True)
     sections = [
         "Time of `find_label_issues` as a multiple of that of linear classifiers alone:"
-        f" median ratio of {repeats} alternating runs.",
-        table(["table", "rows", "columns", "times as long"], rows),
+        f" medians of {repeats} alternating runs, in seconds of processor time, one"
+        " thread.",
+        table(["table", "rows", "columns", "linear, s", "times as long"], rows),
     ]
     report("public/value_of_rows-times", "What the choice of judges costs", sections)
 
