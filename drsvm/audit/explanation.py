@@ -296,6 +296,8 @@ def explain(
         default the average training row, which classifiers of drsvm know (`mean_`; 0
         in files of earlier versions), and which is 0 after a StandardScaler. Of other
         models it is not known: the average of X takes its place.
+
+        .. versionadded:: 1.0.0rc2
     positive : label, optional
         With two classes, the one that decisions and contributions are positive for, by
         default the second. With more, one of them to explain against the rest.

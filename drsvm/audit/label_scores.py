@@ -73,11 +73,15 @@ class LabelIssues:
         contradicted labels.
     judged_by : tuple of str
         Which of the default classifiers decide: "linear", or "kernel", "trees" or both.
+
+        .. versionadded:: 1.0.0rc2
     leads : dict or None
         By how many standard errors these rank given labels better than the linear ones,
         in the area under the ROC curve; they decide if that is more than 2. It is None
         with an `estimator` of your own, with a splitter as `cv`, and for tables that
         are too large.
+
+        .. versionadded:: 1.0.0rc2
     decisions, rows : list of arrays of shape (n, n_classes), and array or None
         What all classifiers have decided about rows that they had not seen, and the
         rows with scaled columns, if a kernel and trees have judged them.
@@ -158,6 +162,8 @@ class LabelIssues:
         """Return what speaks for the predicted label of rows, and against others.
 
         It is computed here, and takes no time before.
+
+        .. versionadded:: 1.0.0rc2
 
         Parameters
         ----------

@@ -89,6 +89,8 @@ def worst_case_risk(
         By how much every row may shift first, for nothing: then rows shift by `radius`
         on average beyond that. It needs ``flip_cost=inf``. By default that of the
         training if the radius is, too, and otherwise 0.
+
+        .. versionadded:: 1.0.0rc2
     flip_cost, norm, feature_cost : optional
         As in `drsvm.Problem`; `feature_cost` may be a dict by name, as in
         `WassersteinSVC`. By default those of the training of a WassersteinSVC or
@@ -129,6 +131,8 @@ def worst_case_risk(
         The group of every row, such as a sex or a site. The value is then a
         `drsvm.audit.GroupRisks`, with the worst case of each group alone, in a ball of
         its own around its rows, and the largest difference between two groups.
+
+        .. versionadded:: 1.0.0rc2
     positive : label, optional
         With more than two classes, one of them to evaluate against the rest, by the
         sign of its own decision value (as in one-vs-rest classifiers; for a multinomial
@@ -138,6 +142,8 @@ def worst_case_risk(
     classes : array, optional
         All labels, of which y may lack some, for (coef, intercept) and a Result; other
         models know theirs. By default those of y.
+
+        .. versionadded:: 1.0.0rc2
 
     Returns
     -------
@@ -195,6 +201,8 @@ def certified_accuracy(
     A row counts if it is classified correctly and its distance from the decision
     boundary is larger than the radius. For a kernel it is a lower bound.
 
+    .. versionadded:: 1.0.0rc2
+
     Parameters
     ----------
     model, X, y, feature_cost, sample_weight
@@ -242,6 +250,8 @@ def certified_scorer(
     radius: float, *, norm: NormName | None = None, feature_cost: Values = None
 ) -> Callable[..., float]:
     """Return a scorer of classifiers by `certified_accuracy`.
+
+    .. versionadded:: 1.0.0rc2
 
     Parameters
     ----------

@@ -259,6 +259,8 @@ class FitMixin(CommonMixin, ABC):
             How far each sample may shift on its own, or one number. It replaces the
             parameter `row_radius`.
 
+            .. versionadded:: 1.0.0rc2
+
         Returns
         -------
         self

@@ -103,6 +103,8 @@ class WassersteinKernelSVC(FitMixin, ClassifierMixin, BaseEstimator):
         `radius`; in `fit` also one number per row. It is a Euclidean length in the
         units of the features (times their costs), not in the feature space, and needs
         the kernel "rbf" or "linear", and trusted labels. See :doc:`/row_shifts`.
+
+        .. versionadded:: 1.0.0rc2
     flip_cost : float or dict, default=inf
         Cost of flipping a label, in units of a shift in the feature space.
     l2 : float or "auto", default="auto"

@@ -131,6 +131,8 @@ class WassersteinSVCCV(
         How far every row may shift on its own, see `WassersteinSVC`; `fit` takes one
         per row. The accuracy counts no shifts: to choose between several, use
         ``scoring=certified_scorer(...)``, with ``threshold="optimum"``.
+
+        .. versionadded:: 1.0.0rc2
     max_time : float, optional
         Time limit for `fit` in seconds. If it is too short for all folds, a
         ConvergenceWarning is issued, and only the completed ones have scores; if none

@@ -104,6 +104,8 @@ class Problem:
         addition to the average shift of all rows by `radius`. It needs
         ``flip_cost=inf``.
 
+        .. versionadded:: 1.0.0rc2
+
     Notes
     -----
     The defaults are those of the paper [1]_: a flip costs 1, and there is no intercept.

@@ -165,6 +165,8 @@ def row_radius_max(
     class. Multipliers of a constant optimum add up to V, so that a radius r of all rows
     adds r V to the budget of the dual problem, and nothing else changes.
 
+    .. versionadded:: 1.0.0rc2
+
     Parameters
     ----------
     problem : Problem

@@ -145,6 +145,8 @@ def radius_path(
     row_radii : sequence of floats, optional
         Radii by which every row may shift on its own, in place of `radii`; the radius
         is that of the problem. `row_radius_max` is their scale.
+
+        .. versionadded:: 1.0.0rc2
     n_radii, smallest : int, float
         Size of the default grid, and ratio of its smallest to its largest radius.
     solver, tol, max_iter, random_state, n_threads, **settings
