@@ -34,6 +34,7 @@ from drsvm.certificate.dual_bound import (
     uncharged_features,
 )
 from drsvm.certificate.multipliers import (
+    ROUNDING_OF_MASSES,
     Multipliers,
     clipped_multipliers,
     must_balance,
@@ -388,6 +389,9 @@ def _sums(
             rounding = rounding + 2.0 * abs(v0) / mass
         mass = mass - abs(v0)
         v0 = 0.0
+    if problem.has_row_radius:
+        # Σ r α may nearly cancel ‖v‖.
+        flip_cost += ROUNDING_OF_MASSES * abs(flip_cost)
     # A larger |v_j| proves less; with a prescribed sign, only that side of 0 counts.
     away = np.where(v < 0, -1.0, 1.0)
     if problem.monotonic_cst is not None:

@@ -13,7 +13,8 @@ for classifiers with
 
     Σ_j s_j |w_j| ≤ B,    so that    Σ_j w_j v_j ≤ B max_j |v_j| / s_j
 
-over the free weights, where s_j is the root mean square of feature j, and B is a fixed
+over the free weights (over all, where row radii alone charge them, but leave part of v
+outside the ball). Here s_j is the root mean square of feature j, and B is a fixed
 number that is far larger than any sensible classifier needs: the sum limits the typical
 size of decision values, for which 1 is the natural scale. It does not depend on the
 units of the features, nor on the classifier that was found, unless that is so large
@@ -94,14 +95,25 @@ def best_dual_scaling(
         v0_cost = problem.intercept_cost * abs(v0)
     sums = _Sums(mass, flip_cost, v, problem.feature_cost, v0_cost)
     free, nearly_free = uncharged_features(problem)
-    if not nearly_free.any():
-        return _scaled(problem, sums)
+    if nearly_free.any():
+        best = _best_with_limit(problem, sums, free, nearly_free, reference)
+    else:
+        best = _scaled(problem, sums)
+    if best.bound == 0.0 and problem.radius == problem.l2 == 0.0:
+        return _scaled_without_radius(problem, sums, reference)
+    return best
+
+
+def _best_with_limit(
+    problem: Problem, sums: _Sums, free, nearly_free, reference
+) -> DualScaling:
+    """Return the best factor if some weights are free, or nearly free."""
     limit = math.inf
-    if v[nearly_free].any():
+    if sums.v[nearly_free].any():
         limit = largest_contribution(problem, reference)
     best = _scaled_with_limit(problem, sums, free, limit)
     # Nearly free weights are in the ball or limited, whichever proves more.
-    if (nearly_free & ~free & (v != 0)).any():
+    if (nearly_free & ~free & (sums.v != 0)).any():
         other = _scaled_with_limit(problem, sums, nearly_free, limit)
         if other.bound > best.bound + WORTHWHILE:
             return other
@@ -136,7 +148,8 @@ def largest_contribution(problem: Problem, reference) -> float:
     limit = LARGEST_CONTRIBUTION
     if reference is None:
         return limit
-    needed = ROOM * float(problem.column_sizes @ np.abs(reference))
+    coordinates = problem.rows.coordinates(reference)
+    needed = ROOM * float(problem.column_sizes @ np.abs(coordinates))
     if needed > limit:
         limit *= 10.0 ** math.ceil(math.log10(needed / limit))
     return limit
@@ -171,6 +184,28 @@ def _scaled_with_limit(
         return scaling._replace(limits=limits)
     # 0 is a bound for all classifiers.
     return scaling
+
+
+def _scaled_without_radius(problem: Problem, sums: _Sums, reference) -> DualScaling:
+    """Return the bound if the radius is 0, and v outside the ball ‖·‖_p ≤ Σ r α.
+
+    No factor takes it into this ball, which is scaled alike. But a part of it is
+    inside, and the rest, often a rounding error, can be charged to limited weights.
+    """
+    every = np.ones(len(sums.v), dtype=bool)
+    charged = every
+    v = sums.v
+    if sums.feature_cost is not None:
+        charged = np.isfinite(sums.feature_cost)
+        v = sums.feature_cost[charged] * v[charged]
+    size = problem.norm.dual.value(v)
+    outside = sums.v.copy()
+    if size > 0.0:
+        outside[charged] *= max(1.0 + sums.flip_cost / size, 0.0)
+    limit = largest_contribution(problem, reference)
+    return _scaled_with_limit(
+        problem, sums._replace(flip_cost=0.0, v=outside), every, limit
+    )
 
 
 def _scaled(problem: Problem, sums: _Sums) -> DualScaling:

@@ -46,7 +46,7 @@ from drsvm.problem.backends import is_remote, to_numpy
 from drsvm.problem.memory_rows import MemoryRows, dense, must_stay
 from drsvm.problem.norms import norm_for
 from drsvm.problem.validation import as_rows, check_indices
-from drsvm.solvers.base import LEAST_RADIUS, Solver
+from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import is_auto
 from drsvm.utils.annotations import Labels, Matrix, NormName, Values, Vector
 from drsvm.utils.arguments import about
@@ -115,7 +115,7 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
     row_radius : float, default=0
         How far every row may shift on its own, beyond the average shift of all rows:
         with the classifier, its loss for any such shift is proven. `fit` takes one per
-        row. It needs ``flip_cost=inf`` and a radius above 0.
+        row. It needs ``flip_cost=inf``; ``radius=0`` leaves the average shift out.
     n_jobs : int, optional
         Number of classes fitted in parallel.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
@@ -241,7 +241,8 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
                 problems, self.radius, self.l2, self.solver, data, time
             )
         if shifting[0].has_row_radius:
-            problems = self._with_row_radius(problems, shifting[0].row_radius)
+            # The rules for radius and ridge are about rows that shift on average.
+            problems = problems.with_checked(row_radius=shifting[0].row_radius)
         limits = {
             "tol": self.tol,
             "max_iter": self.max_iter,
@@ -257,17 +258,6 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
             time,
         )
         return Solved(problems, results)
-
-    def _with_row_radius(self, problems: BinaryProblems, row_radius) -> BinaryProblems:
-        """Return the problems whose rows may each shift.
-
-        The rules for radius and ridge are about rows that shift on average.
-        """
-        radius = problems.radius
-        # No row can shift by any feature, but the proof needs some radius.
-        if radius == 0.0 and self.radius == "auto":
-            radius = LEAST_RADIUS
-        return problems.with_checked(radius=radius, row_radius=row_radius)
 
     def _store_classifier(self, data: FitData, solved: Solved) -> None:
         self.coef_ = data.like(solved.weights)

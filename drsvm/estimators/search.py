@@ -67,7 +67,7 @@ from drsvm.problem.validation import (
     check_number,
     check_row_radius,
 )
-from drsvm.solvers.base import LEAST_RADIUS, Solver, check_count
+from drsvm.solvers.base import Solver, check_count
 from drsvm.solvers.interior_point.small import are_few
 from drsvm.utils.annotations import Labels, Matrix, Values, Vector
 from drsvm.utils.arguments import about
@@ -393,11 +393,6 @@ class WassersteinSVCCV(
             intercept_costs = [math.inf]
         given_radii, n_radii = self._given_radii()
         row_radii = self._given_row_radii(row_radius, len(data.y))
-        if given_radii is not None and given_radii[-1] == 0.0 and np.any(row_radii):
-            raise ValueError(
-                "radii has 0, but row_radius needs a radius above 0: use "
-                f"{LEAST_RADIUS:g}."
-            )
 
         # 2. For every norm the automatic radius and ridge, from all rows
         data = without_gross_errors(self, data)

@@ -30,9 +30,6 @@ FINEST_AIM = 1e-10
 # Progress towards a smaller tolerance is reported as towards this one: rounding allows
 # no smaller gap.
 FINEST_TOL_OF_PROGRESS = 1e-12
-# With row radii, the dual bound takes rounding errors from the average radius: this one
-# is large enough, and hardly changes the problem.
-LEAST_RADIUS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,11 +313,6 @@ class Solver(ABC):
             for capability, words in needed_capabilities(problem).items()
             if capability not in self.capabilities
         ]
-        if not refused and problem.has_row_radius and problem.radius == 0.0:
-            return (
-                "row_radius needs a radius above 0, by which rounding errors of the "
-                f"proof are absorbed: use radius={LEAST_RADIUS:g}."
-            )
         if not refused:
             return None
         return (

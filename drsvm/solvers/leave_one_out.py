@@ -58,7 +58,7 @@ def can_leave_out(problem: Problem) -> bool:
         return False
     if problem.flips_possible or problem.monotonic_cst is not None:
         return False
-    return problem.radius > 0.0 or problem.l2 > 0.0
+    return problem.charges_norm or problem.l2 > 0.0
 
 
 def decisions_without(

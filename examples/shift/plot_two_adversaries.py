@@ -30,7 +30,7 @@ y = np.repeat(["left", "right", "right"], [60, 50, 10])
 
 trained = {
     "on average": WassersteinSVC(radius=0.3, threshold="optimum"),
-    "of every row": WassersteinSVC(radius=1e-6, row_radius=0.3, threshold="optimum"),
+    "of every row": WassersteinSVC(radius=0, row_radius=0.3, threshold="optimum"),
 }
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 4.8), layout="constrained")
 for ax, (name, model) in zip(axes, trained.items(), strict=True):

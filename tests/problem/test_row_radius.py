@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from thorough import examples, for_each
 
-from drsvm import Problem, WassersteinSVC, certify, solve
+from drsvm import Problem, Status, WassersteinSVC, certify, solve
 from drsvm.engines.gpu.gpu_rows import CupyRows
 from drsvm.solvers import InteriorPoint
 
@@ -25,7 +25,7 @@ def problems(draw):
     radii = rng.uniform(size=n) * (rng.uniform(size=n) < 0.7)
     scale = draw(st.sampled_from([0.05, 0.3, 1.0]))
     parameters = {
-        "radius": draw(st.sampled_from([1e-6, 0.01, 0.1, 0.3])),
+        "radius": draw(st.sampled_from([0.0, 1e-6, 0.01, 0.1, 0.3])),
         "norm": draw(st.sampled_from([1, 2, math.inf])),
         "l2": draw(st.sampled_from([0.0, 1e-3, 0.1])),
         "flip_cost": math.inf,
@@ -114,6 +114,54 @@ def test_order_copies_and_weights_do_not_matter():
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-5)
 
 
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_without_an_average_a_bound_may_be_for_limited_weights(norm, fit_intercept):
+    # All rows are as far from the boundary as they may shift: no multipliers but 0 are
+    # inside the ball, and those of the optimum on its boundary.
+    X = np.array([[1.0], [2.0], [-1.0], [-2.0]])
+    y = [1, 1, -1, -1]
+    options = TRUSTED | {"radius": 0.0, "norm": norm, "fit_intercept": fit_intercept}
+    problem = Problem(X, y, row_radius=1.0, **options)
+    result = solve(problem, tol=1e-7)
+    assert result.objective == pytest.approx(0.5, abs=1e-7)
+    assert result.status is Status.OPTIMAL_WITHIN_BOUNDS
+    assert result.weight_bound > 1e5
+    # Half as far they may shift, and every row can be safe: the bound is that of all.
+    safe = solve(problem.replace(row_radius=0.5), tol=1e-7)
+    assert safe.objective <= 1e-7
+    assert safe.status is Status.OPTIMAL
+
+
+@for_each(norm=[1, 2, math.inf], n=[300, 30_000])
+def test_without_an_average_radii_may_be_of_safe_rows_only(norm, n):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    X = rng.normal(size=(n, 4)) + 0.7 * y[:, None]
+    radii = np.zeros(n)
+    radii[np.argsort(y * X.sum(axis=1))[-n // 100 :]] = 0.5
+    problem = Problem(X, y, norm=norm, **TRUSTED | {"radius": 0.0})
+    ordinary = solve(problem)
+    result = solve(problem.replace(row_radius=radii))
+    assert result.gap <= 1e-6
+    assert result.objective == pytest.approx(ordinary.objective, abs=2e-6)
+
+
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_a_bound_for_limited_weights_is_sharp(norm):
+    X = np.array([[1.0], [2.0], [-1.0], [-2.0]])
+    options = {"norm": norm, "flip_cost": math.inf, "radius": 0.0}
+    # Very large weights make every row safe.
+    problem = Problem(X, [1, 1, -1, -1], row_radius=1.0 - 1e-8, **options)
+    assert problem.objective(np.array([1e8])) <= 1e-6
+    dual = certify(problem, [1.0], hinge_dual=[0.25, 0.0, 0.25, 0.0]).dual
+    largest = problem.objective(np.array([dual.weight_bound]))
+    assert dual.lower_bound == pytest.approx(largest, rel=1e-7)
+    assert dual.lower_bound <= largest
+    # With larger ones in hand, the bound is for those, too, and says nothing here.
+    assert certify(problem, [1e8], hinge_dual=[0.25, 0.0, 0.25, 0.0]).lower_bound == 0
+
+
 def test_rows_without_weight_have_no_radius():
     X, y, radii = rows_of_two_classes()
     weights = (np.arange(len(y)) % 5 > 0).astype(float)
@@ -175,8 +223,6 @@ def test_what_is_not_supported_says_so():
     for solver in ("isg", "ippa", "admm", "dual-coordinate"):
         with pytest.raises(ValueError, match="does not support row_radius"):
             solve(problem, solver)
-    with pytest.raises(ValueError, match="radius above 0"):
-        solve(problem.replace(radius=0.0))
 
 
 def test_estimators_take_one_radius_or_one_per_row():

@@ -253,8 +253,8 @@ class WorkingSetRun(DelegatingState):
         # Where the rows were screened, and the point before the last step
         self.screened_at: Start | None = None
         self.last: Start | None = None
-        # Whether a working set may still take over. Without a radius nothing bounds λ.
-        self.screens = problem.radius > 0
+        # Whether a working set may still take over: something must bound λ.
+        self.screens = problem.charges_norm
         self.widenings = 0
         # The sum over the iterations of the share of the rows that took part
         self.row_iterations = 0.0

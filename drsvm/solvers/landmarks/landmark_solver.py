@@ -106,7 +106,7 @@ class Landmarks(Solver):
             return (
                 "solver 'landmarks' takes problems of a kernel only: use solver='auto'."
             )
-        if problem.radius == 0.0 and problem.l2 == 0.0:
+        if not problem.charges_norm and problem.l2 == 0.0:
             return (
                 "a kernel needs radius > 0 or l2 > 0, got radius=0 and l2=0: weights "
                 "would cost nothing."

@@ -260,8 +260,8 @@ def _next(
     if isinstance(solver, InteriorPoint) and not time.spent:
         # On few rows, the certificate of another start takes longer than the step that
         # it saves.
-        starts_cold = problem.radius == 0 or solver.takes_compiled_steps(problem)
-        if starts_cold:
+        starts_cold = solver.takes_compiled_steps(problem)
+        if starts_cold or not problem.charges_norm:
             last = None
     result = run(problem, solver, start=last, max_time=time, **limits)
     has_stalled = last is not None and result.status is Status.STALLED
