@@ -29,6 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.certificate.dual_bound import (
+    EVERY_WEIGHT,
+    DualScaling,
     best_dual_scaling,
     largest_contribution,
     uncharged_features,
@@ -288,8 +290,7 @@ def dual_point(
     # 1. The quickest repair
     best_repair, *others = _repairs(problem, has_free)
     multipliers = best_repair.repaired(*given)
-    sums = _sums(problem, multipliers, best_repair.balances, slight)
-    best = best_dual_scaling(problem, *sums, reference)
+    sums, best = _scaled(problem, multipliers, best_repair, slight, reference)
 
     # 2. Others that may prove more
     if best.bound >= enough and not has_free:
@@ -304,8 +305,7 @@ def dual_point(
         del multipliers
         multipliers = repair.repaired(*given)
         present = repair
-        sums = _sums(problem, multipliers, repair.balances, slight)
-        scaling = best_dual_scaling(problem, *sums, reference)
+        sums, scaling = _scaled(problem, multipliers, repair, slight, reference)
         if scaling.bound > best.bound:
             best_repair = repair
             best = scaling
@@ -322,6 +322,21 @@ def dual_point(
         sums = _sums(problem, multipliers, best_repair.balances, 0.0)
         best = best_dual_scaling(problem, *sums, reference)
     return DualPoint(*multipliers.vectors(), best.bound, *best.limits)
+
+
+def _scaled(
+    problem: Problem, multipliers: Multipliers, repair: _Repair, slight, reference
+) -> tuple["_Sums", DualScaling]:
+    """Return the sums of multipliers, and the factor with which they prove most."""
+    if problem.has_row_radius and problem.l2 == 0.0 and slight > 0.0:
+        # Row radii leave little for errors, but those of multipliers that are inside
+        # the ball all the same do not matter, and compensated sums take long.
+        sums = _sums(problem, multipliers, repair.balances, math.inf)
+        scaling = best_dual_scaling(problem, *sums, reference)
+        if scaling.scale == 1.0 and scaling.limits == EVERY_WEIGHT:
+            return sums, scaling
+    sums = _sums(problem, multipliers, repair.balances, slight)
+    return sums, best_dual_scaling(problem, *sums, reference)
 
 
 def _repairs(problem: Problem, has_free: bool) -> list[_Repair]:
