@@ -69,7 +69,7 @@ CHOSEN = {
 }
 # The radii with which time is measured
 SHIFT = 0.05
-# The average shift plays no part here, but the proof needs some.
+# The average shift plays next to no part here.
 RADIUS = 1e-6
 
 

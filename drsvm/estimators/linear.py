@@ -113,9 +113,9 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
     verbose : int, default=0
         1: print a line for every class; 2: also one for every certificate.
     row_radius : float, default=0
-        How far every row may shift on its own, beyond the average shift of all rows:
-        with the classifier, its loss for any such shift is proven. `fit` takes one per
-        row. It needs ``flip_cost=inf``; ``radius=0`` leaves the average shift out.
+        How far every row may shift on its own, before all rows shift by `radius` on
+        average; ``radius=0`` leaves the average shift out. `fit` takes one per row. It
+        needs ``flip_cost=inf``. See :doc:`/row_shifts`.
     n_jobs : int, optional
         Number of classes fitted in parallel.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"

@@ -190,6 +190,12 @@ def _check_parameters(model) -> None:
         raise ValueError(
             f"partial_fit does not support row_radius={model.row_radius:g}: use fit."
         )
+    # None if fit took one for each row
+    if getattr(model, "_row_radius", 0.0) != 0.0:
+        raise ValueError(
+            "partial_fit does not support row_radius, with which this classifier was "
+            "trained: use fit, or a clone."
+        )
 
 
 def _intercept_cost(

@@ -74,9 +74,11 @@ def test_radii_of_the_training_are_used_together(tmp_path):
         own, X, y, radius=0.05, limit="row"
     )
     by_row = WassersteinSVC(radius=0.05).fit(X, y, row_radius=np.full(len(y), 0.2))
-    with pytest.raises(ValueError, match="row_radius is required for this Wasserst"):
-        worst_case_risk(by_row, X, y)
-    assert worst_case_risk(by_row, X, y, row_radius=0.2) == pytest.approx(both)
+    save_model(by_row, tmp_path / "by_row.drsvm")
+    for model in (by_row, load_model(tmp_path / "by_row.drsvm")):
+        with pytest.raises(ValueError, match="row_radius is required for this Wass"):
+            worst_case_risk(model, X, y)
+        assert worst_case_risk(model, X, y, row_radius=0.2) == pytest.approx(both)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "zero-one"])

@@ -71,10 +71,15 @@ def test_errors_name_the_radius_of_a_row(row_radius, error):
 
 
 def test_learning_in_blocks_refuses_row_radii():
-    X, y, _ = two_classes()
+    X, y, radii = two_classes()
     svc = WassersteinSVC(0.1, row_radius=0.2)
-    with pytest.raises(ValueError, match="does not support row_radius"):
+    with pytest.raises(ValueError, match="does not support row_radius=0"):
         svc.partial_fit(X, y, classes=[0, 1])
+    by_row = WassersteinSVC(0.1).fit(X, y, row_radius=radii)
+    for trained in (svc.fit(X, y).set_params(row_radius=0.0), by_row):
+        with pytest.raises(ValueError, match="this classifier was trained"):
+            trained.partial_fit(X, y)
+        clone(trained).partial_fit(X, y, classes=[0, 1])
 
 
 def test_where_no_feature_can_shift_rows_cannot_either():
