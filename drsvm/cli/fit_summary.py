@@ -239,9 +239,11 @@ def _adversary_line(payload: Payload) -> str:
     line = f"may shift a row by {radius:.4g} on average"
     own = parameters["row_radius"]
     if own > 0.0:
-        line = (
-            f"may shift every row by {own:.4g}, and further by {radius:.4g} on average"
-        )
+        line = f"may shift every row by {own:.4g}"
+        if radius > 0.0:
+            line += f", and further by {radius:.4g} on average"
+        else:
+            small = ""
     if "kernel" in payload:
         shift = payload["kernel"]["radius_in_features"]
         line += " in the feature space, which covers shifts of the features by "

@@ -111,13 +111,22 @@ def test_rows_that_may_each_shift(
     assert 1.0 - audit["risks"]["error"][0] == pytest.approx(certified)
 
 
-def test_row_radii_are_shown_with_the_radius(drsvm_command, answer_of, people):
+def test_row_radii_are_shown_with_the_radius(
+    drsvm_command, answer_of, people, tmp_path
+):
     asked = ("--label", "state", "--drop", "checked", "--row-radius", 0.2)
     answer = answer_of("fit", people[0], *asked)
     assert answer["parameters"]["row_radius"] == 0.2
     _, shown, _ = drsvm_command("fit", people[0], *asked)
     assert "may shift every row by 0.2, and further by" in shown
     assert "no kernel is tried with --row-radius" in shown
+    _, shown, _ = drsvm_command("fit", people[0], *asked, "--radius", 0)
+    assert "may shift every row by 0.2 (norm 2);" in shown
+    page = tmp_path / "page.html"
+    drsvm_command("report", people[0], *asked, "--radius", 0, "--output", page)
+    text = page.read_text(encoding="utf-8")
+    assert "Proven for shifts of every training row by up to 0.2:" in text
+    assert "nothing is guaranteed" not in text
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,7 @@ def test_rows_that_each_shift(client):
         (there, here),
         (there.relabelled(positive, weights), here.relabelled(positive, weights)),
         (there.replace(row_radius=0.2), here.replace(row_radius=0.2)),
+        (there.replace(radius=0.0), here.replace(radius=0.0)),
     )
     for one, two in pairs:
         found = solve(one, tol=1e-10)
