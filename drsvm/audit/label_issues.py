@@ -95,8 +95,8 @@ def find_label_issues(
         Labels, two or more classes with at least two rows each.
     estimator : unfitted classifier with a decision_function, optional
         By default a `WassersteinSVC` with ``class_weight="balanced"``, together with a
-        logistic regression, or a kernel, trees or both if these rank labels clearly
-        better (see the notes). It is cloned, not changed.
+        logistic regression, and a kernel, trees or both beside them or in their place,
+        by how well they rank labels (see the notes). It is cloned, not changed.
     cv : int, splitter or iterable of splits, default=5
         Number of stratified folds (at most as many as the largest class has rows), or
         anything that scikit-learn accepts as `cv`. Rows are assigned to folds by what
@@ -150,8 +150,9 @@ def find_label_issues(
     **Who decides.** A kernel's ridge regression, and trees that judge the rows which
     they were not trained on, rank the given labels too. They decide, alone or together,
     if they do so better than the linear classifiers by more than two standard errors of
-    the area under the ROC curve. Not with a splitter as `cv`, nor for tables with more
-    than five million numbers.
+    the area under the ROC curve. If none does, the linear ones decide, and those that
+    are less than one standard error behind count beside them. Not with a splitter as
+    `cv`, nor for tables with more than five million numbers.
 
     **Flags.** As in confident learning [1]_: a row is flagged if another class is
     predicted, with a probability above the mean one of the rows labelled with it, and
@@ -181,7 +182,7 @@ def find_label_issues(
     >>> issues = find_label_issues(X, y)
     >>> # Of the 20 most doubtful rows, those that are among the wrong ones
     >>> int((issues.ranking[:20] < 20).sum())
-    14
+    15
     """
     index, library = _data_frame_of(X, y)
     check_that_labels_are_given(y)

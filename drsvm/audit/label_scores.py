@@ -72,14 +72,15 @@ class LabelIssues:
         opinion, and wherever overlap of the classes or a poor fit may be behind the
         contradicted labels.
     judged_by : tuple of str
-        Which of the default classifiers decide: "linear", or "kernel", "trees" or both.
+        Which of the default classifiers decide: "linear", alone or with others that
+        rank labels as well, or "kernel", "trees" or both.
 
         .. versionadded:: 1.0.0rc2
     leads : dict or None
         By how many standard errors these rank given labels better than the linear ones,
-        in the area under the ROC curve; they decide if that is more than 2. It is None
-        with an `estimator` of your own, with a splitter as `cv`, and for tables that
-        are too large.
+        in the area under the ROC curve: they decide if that is more than 2, and
+        otherwise count if it is above −1. It is None with an `estimator` of your own,
+        with a splitter as `cv`, and for tables that are too large.
 
         .. versionadded:: 1.0.0rc2
     decisions, rows : list of arrays of shape (n, n_classes), and array or None
@@ -192,7 +193,7 @@ class LabelIssues:
         who = "both classifiers"
         if self.second_label is None:
             who = "the classifier"
-        if self.judged_by != LINEAR:
+        if LINEAR[0] not in self.judged_by:
             who = f"{' and '.join(self.judged_by)} ({who})"
         counts = (
             f"{self.n_contradicted:,} of {n:,} labels contradicted by {who}, "
@@ -421,10 +422,10 @@ def probabilities_of(
             continue
         values = opinion.with_own() if with_own else opinion.in_folds
         # The sigmoid is always that of the folds.
-        judged = OutOfFoldDecisions(
+        unseen = OutOfFoldDecisions(
             opinion.in_folds[counts], given[counts], weights[counts]
         )
-        mean[is_known] += sigmoid_probabilities(judged, values[is_known])
+        mean[is_known] += sigmoid_probabilities(unseen, values[is_known])
         n_known[is_known] += 1.0
     mean /= np.maximum(n_known, 1.0)
     if groups is not None:
