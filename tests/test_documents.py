@@ -37,7 +37,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.rst"))]
 # Pages that state what was measured: each of their figures has a source.
-MEASURED = ("README.md", "benchmarks.rst", "when_it_helps.rst")
+MEASURED = ("README.md", "benchmarks.rst", "when_it_helps.rst", "which_tool.rst")
 RUN = ("python", "console", "sh", "bash")
 # Packages that pages show beside this one
 OTHERS = ("cleanlab", "mapie", "mlflow", "shap", "skrub")

@@ -116,6 +116,8 @@ class WassersteinSVC(FitMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstim
         How far every row may shift on its own, before all rows shift by `radius` on
         average; ``radius=0`` leaves the average shift out. `fit` takes one per row. It
         needs ``flip_cost=inf``. See :doc:`/row_shifts`.
+
+        .. versionadded:: 1.0.0rc2
     n_jobs : int, optional
         Number of classes fitted in parallel.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
