@@ -111,7 +111,10 @@ def _auc_parts(opinions: list[Opinion], judged: Judged) -> np.ndarray:
     if values.shape[1] == 2:
         values = values[:, 1]
     counted = judged.counted
-    return auc_parts(values[counted], judged.given[counted], judged.weights[counted])
+    parts = auc_parts(values[counted], judged.given[counted], judged.weights[counted])
+    # Every class has rows that count, as `find_label_issues` has checked.
+    assert parts is not None
+    return parts
 
 
 # --- kernel

@@ -591,16 +591,24 @@ def _dense(X: Matrix) -> np.ndarray:
 
 
 def _check_classes(classes: np.ndarray, given: np.ndarray) -> None:
-    """Raise an error unless there are two classes or more, of two rows or more."""
+    """Raise an error unless there are two classes or more, of two rows or more.
+
+    `given` are the codes of the rows that have a weight.
+    """
     if len(classes) == 0:
         raise ValueError("X and y have no rows: pass at least two rows of each class.")
     if len(classes) < 2:
         raise ValueError(
             f"y must have at least two classes, got one: {classes.tolist()[0]!r}."
         )
-    counts = np.bincount(given)
+    counts = np.bincount(given, minlength=len(classes))
+    unsupported = classes.tolist()[int(counts.argmin())]
+    if counts.min() == 0:
+        raise ValueError(
+            f"sample_weight is 0 for all rows with the label {unsupported!r}, so "
+            "nothing can be learnt about it: leave these rows out, or give them weight."
+        )
     if counts.min() < 2:
-        unsupported = classes.tolist()[int(counts.argmin())]
         raise ValueError(
             f"Only one row has the label {unsupported!r}, so no other row can support "
             "or contradict it: correct it if it is mistyped, or leave the row out."

@@ -51,8 +51,11 @@ class Split:
     by: str | None = None
 
     def __post_init__(self):
-        wanted = {"--test": self.test, "--test-size": self.size}
-        wanted[self.in_time] = self.in_time
+        wanted = {
+            "--test": self.test,
+            "--test-size": self.size,
+            self.in_time: self.in_time,
+        }
         both = [option for option, value in wanted.items() if value is not None]
         if len(both) > 1:
             raise ValueError(f"use {both[0]} or {both[1]}, not both.")

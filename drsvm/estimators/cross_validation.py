@@ -303,7 +303,7 @@ def _scores(
     for radius, coef, intercept in zip(radii, coefs, intercepts, strict=True):
         params = setting.params(radius)
         model = WassersteinSVC(**params, feature_cost=feature_cost)
-        model.radius_ = model.radius
+        model.radius_ = float(radius)
         # Those by row are not known for other rows.
         model._row_radius = params.get("row_radius")
         model._flip_cost_by_row = "flip_cost" not in params

@@ -728,6 +728,9 @@ def test_bad_arguments(tumours, wines):
     X, y, _ = tumours
     with pytest.raises(ValueError, match="at least two classes, got one: 0"):
         find_label_issues(X, np.zeros(len(y), dtype=int))
+    X_wine, y_wine = wines[:2]
+    with pytest.raises(ValueError, match="sample_weight is 0 for all rows with the la"):
+        find_label_issues(X_wine, y_wine, sample_weight=(y_wine != "barolo") * 1.0)
     with pytest.raises(
         ValueError, match=r"Only one row has the label 'setosaa'.*mistyped"
     ):
