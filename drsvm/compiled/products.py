@@ -150,18 +150,16 @@ def add_rows(data, indices, indptr, first, last, c, out):
 
 @compiled(fastmath=FAST, inner=True)
 def _add_dense_gram(rows, h, tile, scaled, out):
-    """The rows are transposed into a buffer, `tile`.
+    """The rows are transposed into a buffer, `tile`, eight at a time.
 
     Entries are then sums over contiguous samples, eight at a time.
     """
     n, d = rows.shape
-    whole = n // 4 * 4
-    for i in range(0, whole, 4):
+    whole = n // 8 * 8
+    for i in range(0, whole, 8):
         for a in range(d):
-            tile[a, i] = rows[i, a]
-            tile[a, i + 1] = rows[i + 1, a]
-            tile[a, i + 2] = rows[i + 2, a]
-            tile[a, i + 3] = rows[i + 3, a]
+            for k in range(8):
+                tile[a, i + k] = rows[i + k, a]
     for i in range(whole, n):
         for a in range(d):
             tile[a, i] = rows[i, a]

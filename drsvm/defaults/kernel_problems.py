@@ -242,7 +242,7 @@ def _width_and_shares(
     def decisions(candidate: Candidate) -> np.ndarray | None:
         factor, shares = candidate
         problems, _, decisions_at = at_width(factor)
-        return decisions_at(problems.radius * shares[0], problems.l2 * shares[1])
+        return decisions_at([(problems.radius * shares[0], problems.l2 * shares[1])])[0]
 
     with stage("choosing the width"):
         _, judged, _ = at_width(FACTORS[0])

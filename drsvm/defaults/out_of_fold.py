@@ -12,7 +12,9 @@ whereas classifiers of five folds lack a fifth of them.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +36,7 @@ from drsvm.solvers.many import Classifier, rough_classifiers
 from drsvm.solvers.reformulation.reformulation import Reformulation
 from drsvm.solvers.reformulation.span_of_rows import problem_with_all_features
 from drsvm.utils.clock import TimeLimit
+from drsvm.utils.lazy import cached_property
 
 # About the gap of fits in folds. With 5e-5, held-out accuracy differs by 0.00 ± 0.03
 # points; with 1e-2, another radius may be chosen
@@ -208,7 +211,8 @@ def labels_of(problems: list[Problem]) -> np.ndarray:
     return (signs[0] > 0).astype(np.intp)
 
 
-class FoldProblem(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class FoldProblem:
     """The problem of all folds but one."""
 
     whole: Problem
@@ -217,11 +221,13 @@ class FoldProblem(NamedTuple):
     train: np.ndarray
     """A mask of the training rows."""
 
-    problem: Problem
-    """The problem of the training rows."""
-
     start: Classifier | None
     """Where its solution starts."""
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The problem of the training rows, which are copied when they are needed."""
+        return self.whole.subset(self.train.nonzero()[0])
 
 
 def problems_of_folds(
@@ -263,13 +269,15 @@ def problems_of_folds(
     parts = []
     wholes = linear_problems(problem, masks, solution)
     for train, (whole, start) in zip(masks, wholes, strict=True):
-        part = whole.subset(train.nonzero()[0])
-        parts.append(FoldProblem(whole, train, part, start))
+        parts.append(FoldProblem(whole, train, start))
     return parts
 
 
 def decisions_of_folds(
-    parts: list[FoldProblem], radius: float, l2: float, n_rows: int, time: TimeLimit
+    parts: list[FoldProblem],
+    balls: Sequence[tuple[float, float]],
+    n_rows: int,
+    time: TimeLimit,
 ) -> np.ndarray:
     """Return decisions about rows, each by the classifier of the other folds.
 
@@ -277,8 +285,8 @@ def decisions_of_folds(
     ----------
     parts : list of FoldProblem
         The problems of the folds.
-    radius, l2 : float
-        Their radius and ridge.
+    balls : sequence of (radius, l2)
+        Radii with ridges. The problems of all of them are solved side by side.
     n_rows : int
         The number of rows.
     time : TimeLimit
@@ -286,19 +294,20 @@ def decisions_of_folds(
 
     Returns
     -------
-    array of shape (n_rows,)
+    array of shape (n_balls, n_rows)
         The decisions, NaN for rows that are in no fold or whose fold took too long.
     """
-    decisions = np.full(n_rows, np.nan)
+    decisions = np.full((len(balls), n_rows), np.nan)
     if not parts:
         return decisions
-    problems = [part.problem.with_regularisation(radius, l2) for part in parts]
-    starts = [part.start for part in parts]
+    cases = list(product(range(len(balls)), parts))
+    problems = [part.problem.with_regularisation(*balls[k]) for k, part in cases]
+    starts = [part.start for _, part in cases]
     classifiers = rough_classifiers(problems, starts, tol=FOLD_TOL, max_time=time)
-    for part, classifier in zip(parts, classifiers, strict=True):
+    for (k, part), classifier in zip(cases, classifiers, strict=True):
         if classifier is not None:
             values = to_numpy(part.whole.decision_values(*classifier))
-            decisions[~part.train] = values[~part.train]
+            decisions[k, ~part.train] = values[~part.train]
     return decisions
 
 
@@ -310,4 +319,5 @@ def out_of_fold(
 ) -> np.ndarray:
     """Return `decisions_of_folds` with the radius and the ridge of the problem."""
     parts = problems_of_folds(problem, folds, solution, time)
-    return decisions_of_folds(parts, problem.radius, problem.l2, len(folds), time)
+    ball = problem.radius, problem.l2
+    return decisions_of_folds(parts, [ball], len(folds), time)[0]

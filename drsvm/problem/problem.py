@@ -253,8 +253,8 @@ class Problem:
         """Return the problem with other attributes, which are in their checked form."""
         other = object.__new__(Problem)
         # Only fields: what is cached belongs to this problem.
-        for name in _FIELDS:
-            vars(other)[name] = vars(self)[name]
+        known = vars(self)
+        vars(other).update({name: known[name] for name in _FIELDS})
         other._set(**attributes)
         return other
 

@@ -154,6 +154,28 @@ def test_the_first_stays_where_there_is_nothing_to_find(n, d, monkeypatch):
     assert np.mean(stayed) > 0.8
 
 
+def test_a_candidate_that_trails_is_given_up_early(uneven, monkeypatch):
+    solved = []
+    decide = evidence.decisions_of_folds
+
+    def counted(parts, balls, *options):
+        solved.extend(len(parts) * balls)
+        return decide(parts, balls, *options)
+
+    monkeypatch.setattr(evidence, "decisions_of_folds", counted)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 30))
+    y = X @ rng.normal(size=30) + 3.0 * rng.normal(size=400) > 0
+    radius = WassersteinSVC().fit(X, y).radius_
+    assert len(solved) < 2 * evidence.FOLDS, "of both candidates"
+    # The one that leads is not, and every fold of the four candidates is solved once.
+    solved.clear()
+    WassersteinSVC().fit(uneven[0][:1200], uneven[1][:1200])
+    assert len(solved) == 4 * evidence.FOLDS
+    monkeypatch.setattr(evidence, "MOST_BEHIND", np.inf)
+    assert WassersteinSVC().fit(X, y).radius_ == radius
+
+
 def test_a_perfect_candidate_is_ahead_of_a_constant_one():
     """No row tells more than another then: the lead has no variance."""
     labels = np.arange(80) % 2
