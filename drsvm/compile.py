@@ -7,7 +7,6 @@ Solvers that share inner functions are compiled in the same one, because they ar
 compiled only once.
 """
 
-import gc
 import math
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -152,15 +151,7 @@ def compile_incremental_methods() -> None:
 
 def main() -> None:
     """Compile everything, in two processes."""
-    # Compiling makes many objects that stay: looking through them again and again takes
-    # its share of the time.
-    pool = ProcessPoolExecutor(
-        2,
-        mp_context=get_context("spawn"),
-        initializer=gc.set_threshold,
-        initargs=(100_000, 20, 20),
-    )
-    with pool:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         exact = pool.submit(compile_exact_methods)
         incremental = pool.submit(compile_incremental_methods)
         exact.result()

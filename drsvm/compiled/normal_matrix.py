@@ -125,7 +125,7 @@ def _cholesky(factor, negative):
         for k in range(0, i, 4):
             add_four_by_four(negative, factor, k, k, factor, i)
             for row in range(4):
-                _divide_by_block(factor, i + row, k)
+                _divide(factor, i + row, k, k + 4)
                 for j in range(k, k + 4):
                     negative[row, j] = -factor[i + row, j]
         add_four_by_four(negative, factor, i, i, factor, i)
@@ -139,33 +139,22 @@ def _cholesky(factor, negative):
 
 
 @compiled(fastmath=FAST, inner=True)
-def _divide_by_block(factor, i, k):
-    """Finish columns k … k + 3 of a row: divide by the diagonal block of the factor."""
-    a = factor[i, k] / factor[k, k]
-    b = factor[i, k + 1] - a * factor[k + 1, k]
-    b /= factor[k + 1, k + 1]
-    c = factor[i, k + 2] - a * factor[k + 2, k] - b * factor[k + 2, k + 1]
-    c /= factor[k + 2, k + 2]
-    d = factor[i, k + 3] - a * factor[k + 3, k] - b * factor[k + 3, k + 1]
-    d = (d - c * factor[k + 3, k + 2]) / factor[k + 3, k + 3]
-    factor[i, k] = a
-    factor[i, k + 1] = b
-    factor[i, k + 2] = c
-    factor[i, k + 3] = d
+def _divide(factor, i, first, after):
+    """Finish columns first … after − 1 of a row below the diagonal.
 
-
-@compiled(fastmath=FAST, inner=True)
-def _finish_row(factor, i, first):
-    """Finish a row from a column on, one entry after the other.
-
-    Products with earlier columns have been subtracted. Return whether the diagonal is
-    positive.
+    Products with earlier columns have been subtracted.
     """
-    for k in range(first, i):
+    for k in range(first, after):
         value = factor[i, k]
         for m in range(first, k):
             value -= factor[i, m] * factor[k, m]
         factor[i, k] = value / factor[k, k]
+
+
+@compiled(fastmath=FAST, inner=True)
+def _finish_row(factor, i, first):
+    """Finish a row from a column on; return whether the diagonal is positive."""
+    _divide(factor, i, first, i)
     value = factor[i, i]
     for m in range(first, i):
         value -= factor[i, m] * factor[i, m]
