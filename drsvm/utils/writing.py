@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -43,7 +42,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
             what = "cannot be written: there is no such folder, create it first"
             raise FileNotFoundError(errno.ENOENT, what, str(path))
         if path.is_file() or not path.exists():
-            draft = f".{target.name}.{secrets.token_hex(4)}"
+            draft = f".{target.name}.{os.urandom(4).hex()}"
             drafts[target] = target.with_name(draft)
     try:
         for path, content in contents.items():
