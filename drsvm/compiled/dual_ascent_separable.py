@@ -1,14 +1,14 @@
 """Dual coordinate ascent for q = 1 and q = ∞, where each weight depends on its u_j.
 
 As in `dual_ascent_norm2.py`, the objective includes terms around a centre, with the
-factor θ for the weights and θ₀ for that of the intercept. With u = Σ (α_i − β_i) y_i
-x_i + θ (centre of w) and r = c + θ, and with h fixed during an epoch,
+factors θ_j for the weights and θ₀ for that of the intercept. With u = Σ (α_i − β_i) y_i
+x_i + θ (centre of w) and r = c + θ, and with h fixed during an epoch, entry by entry,
 
     q = 1    w = (u − clip(u, ±h)) / r    h: the cost of a unit of ‖w‖₁
-    q = ∞    w = clip(u, ±h) / r          h/r: the limit λ of every weight
+    q = ∞    w = clip(u / r, ±h)          h: the limit λ of every weight
 
-An intercept with a cost has w₀ = (u₀ − clip(u₀, ±h)) / θ₀ or w₀ = clip(u₀/θ₀, ±h/r), a
-free one w₀ = u₀/θ₀. λ changes with the flips of the epoch: λ = λ₀ + τ Σ κ (β − β₀).
+An intercept with a cost has the same with θ₀ instead of r, a free one w₀ = u₀/θ₀. λ
+changes with the flips of the epoch: λ = λ₀ + τ Σ κ (β − β₀).
 """
 
 from typing import NamedTuple
@@ -17,9 +17,7 @@ import numpy as np
 
 from drsvm.compiled.compiling import FAST, compiled
 from drsvm.compiled.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
-from drsvm.compiled.row_access import at, bounds, clipped_dots, column
-
-NO_OFFSET = np.uint64(0)
+from drsvm.compiled.row_access import at, bounds, column
 
 
 class SeparableTerms(NamedTuple):
@@ -28,7 +26,7 @@ class SeparableTerms(NamedTuple):
     # Whether w is the part of u inside the limits (q = ∞) or outside (q = 1)
     inside: bool
     limit: float  # h
-    ridge: float  # r
+    inverse: float | np.ndarray  # 1/r: one number, or one for each feature
     stiffness: float  # 1/τ
     intercept: Intercept
     # A line search ends when the slope has fallen to this fraction
@@ -46,30 +44,48 @@ class SeparableSums(NamedTuple):
 class SeparablePlace(NamedTuple):
     """What the dual function depends on along the edges of a row; z = y_i x_i."""
 
-    row: np.ndarray  # u and z at the entries of the row
+    row: np.ndarray  # u, z and 1/r at the entries of the row
     entries: np.integer
     shift: float  # multiple of z that was added to u
     u0: float  # times y_i
     lam: float
     kappa: float  # of the row
+    line: tuple[float, float]  # z·w and its derivative, if the shift is 0
+
+
+@compiled(inner=True, forceinline=True)
+def _weight(value, inverse, limit, inside):
+    """Return the weight for an entry of u, and whether it changes with it."""
+    # Selections, not branches, let the compiler use vector instructions.
+    if inside:
+        value *= inverse
+        weight = min(max(value, -limit), limit)
+        return weight, weight == value
+    weight = value - min(max(value, -limit), limit)
+    return weight * inverse, weight != 0.0
 
 
 @compiled(inner=True, fastmath=FAST)
 def _line(row, entries, shift, limit, inside):
-    """Return z·r w and its derivative, after a shift of u along z."""
-    clipped = outside = square = inner_square = 0.0
+    """Return z·w and its derivative, after a shift of u along z."""
+    margin = curvature = 0.0
     for k in range(np.uint64(entries)):
         z = row[1, k]
-        value = row[0, k] + shift * z
-        clip = min(max(value, -limit), limit)
-        clipped += z * clip
-        outside += z * (value - clip)
-        square += z * z
-        # A selection, not a branch, lets the compiler use vector instructions.
-        inner_square += z * z if abs(value) < limit else 0.0
-    if inside:
-        return (clipped, inner_square)
-    return (outside, square - inner_square)
+        inverse = row[2, k]
+        weight, changes = _weight(row[0, k] + shift * z, inverse, limit, inside)
+        margin += z * weight
+        curvature += z * z * inverse if changes else 0.0
+    return margin, curvature
+
+
+@compiled(inner=True, fastmath=FAST)
+def _copy(row, data, indices, first, last, sign, u, inverse):
+    """Copy u, z and 1/r at the entries of a row, next to each other."""
+    for k in range(first, last):
+        j = column(indices, k, first)
+        row[0, k - first] = u[j]
+        row[1, k - first] = sign * data[k]
+        row[2, k - first] = at(inverse, j)
 
 
 @compiled(inner=True, forceinline=True)
@@ -83,7 +99,7 @@ def _intercept(has_cost, u0, terms):
         return inverse * u0, inverse
     limit = terms.limit
     if terms.inside:
-        limit = terms.limit * damping / terms.ridge
+        limit = terms.limit * damping
     clipped = min(max(u0, -limit), limit)
     value = u0 - clipped
     if terms.inside:
@@ -99,27 +115,29 @@ def _moved(place, edge, t, terms):
     net = edge.hinge - edge.flip
     u0 = place.u0 + terms.intercept.unit * net * t
     lam = place.lam + place.kappa * edge.flip * t / terms.stiffness
+    shift = place.shift + net * t
     return SeparablePlace(
-        place.row, place.entries, place.shift + net * t, u0, lam, place.kappa
+        place.row, place.entries, shift, u0, lam, place.kappa, place.line
     )
 
 
 @compiled(inner=True)
 def _slope(start, edge, t, terms):
     place = _moved(start, edge, t, terms)
-    product, square = _line(
-        place.row, place.entries, place.shift, terms.limit, terms.inside
-    )
+    margin, curvature = place.line
+    if place.shift != 0.0:
+        margin, curvature = _line(
+            place.row, place.entries, place.shift, terms.limit, terms.inside
+        )
     b, freedom = _intercept(terms.intercept.has_cost, place.u0, terms)
-    margin = product / terms.ridge + b
+    margin += b
     slope = edge.hinge * (1.0 - margin) + edge.flip * (
         1.0 + margin - place.kappa * place.lam
     )
     net = edge.hinge - edge.flip
     cost = place.kappa * edge.flip
-    return slope, (
-        square / terms.ridge + freedom
-    ) * net * net + cost * cost / terms.stiffness
+    curvature = (curvature + freedom) * net * net + cost * cost / terms.stiffness
+    return slope, curvature
 
 
 SLOPES[SeparablePlace] = _slope
@@ -144,7 +162,7 @@ def separable_answer(sums, multipliers):
 
 @compiled(inner=True)
 def separable_visit(sums, i, row, rows, firm, multipliers, flips, terms):
-    """Do the same as `norm2_visit`, with memory for u and z at the entries of a row."""
+    """Do the same as `norm2_visit`, with memory for the entries of a row."""
     data, indices, indptr, width, signs, weights = rows
     u, _, hinge, flip, margins = multipliers
     lam, u0, b = sums
@@ -154,20 +172,14 @@ def separable_visit(sums, i, row, rows, firm, multipliers, flips, terms):
     old_flip = flip[i]
     kappa = at(flips.kappa, i)
     can_flip = at(flips.possible, i)
-    clipped, outside, _ = clipped_dots(
-        data, indices, first, last, u, NO_OFFSET, terms.limit
-    )
-    product = outside
-    if terms.inside:
-        product = clipped
-    margins[i] = sign * (product / terms.ridge + b)
+    # All that follows reads these entries only.
+    _copy(row, data, indices, first, last, sign, u, terms.inverse)
+    entries = np.int64(last - first)
+    line = _line(row, entries, 0.0, terms.limit, terms.inside)
+    margins[i] = line[0] + sign * b
     verdict = judged(margins[i], lam, weights[i], old_hinge, old_flip, kappa, can_flip)
     if verdict.firmness <= firm and verdict.gap != 0.0:
-        # The search only reads these entries, next to each other
-        for k in range(first, last):
-            row[0, k - first] = u[column(indices, k, first)]
-            row[1, k - first] = sign * data[k]
-        place = SeparablePlace(row, np.int64(last - first), 0.0, sign * u0, lam, kappa)
+        place = SeparablePlace(row, entries, 0.0, sign * u0, lam, kappa, line)
         hinge[i], flip[i], place = ascend(
             place, old_hinge, old_flip, weights[i], can_flip, terms
         )

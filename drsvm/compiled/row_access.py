@@ -57,11 +57,11 @@ def column(indices, k, first):
 
 
 def room_for_row(rows: Rows) -> np.ndarray:
-    """Return memory for two numbers for each entry of the longest row."""
+    """Return memory for three numbers for each entry of the longest row."""
     length = rows.width
     if rows.indptr is not None:
         length = int(np.diff(rows.indptr).max(initial=0))
-    return np.empty((2, length))
+    return np.empty((3, length))
 
 
 @compiled(inner=True, fastmath=FAST)

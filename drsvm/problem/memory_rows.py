@@ -5,6 +5,7 @@ their sums are added in order: the result is the same with any number of threads
 methods return is documented in `Rows`.
 """
 
+import math
 import mmap
 from collections.abc import Callable
 from functools import reduce
@@ -12,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.linalg import norm as sparse_norm
 
 from drsvm.compiled import products
 from drsvm.compiled.row_access import Rows as CompiledRows
@@ -287,17 +287,32 @@ class MemoryRows(HostRows):
         return reduce(np.add, squares)
 
     def norms(self, p, factors=None):
-        norm = sparse_norm if self.is_sparse else np.linalg.norm
-        blocks = [self.X]
+        blocks = [slice(0, self.shape[0])]
         if not self.is_small:
-            blocks = (self.X[part] for part in row_blocks(self.X))
-        norms = []
-        for rows in blocks:
+            blocks = row_blocks(self.X)
+        return np.concatenate([self._norms_of(part, p, factors) for part in blocks])
+
+    def _norms_of(self, part: slice, p: float, factors) -> np.ndarray:
+        """Return the norms of some rows."""
+        if not self.is_sparse:
+            rows = self.X[part]
             if factors is not None:
                 rows = scaled_columns(rows, factors)
-            of_part = norm(rows.astype(np.float64, copy=False), ord=p, axis=1)
-            norms.append(np.asarray(of_part).ravel())
-        return np.concatenate(norms)
+            return np.linalg.norm(rows.astype(np.float64, copy=False), ord=p, axis=1)
+        # Slicing rows of a CSR array copies them twice.
+        indptr = self.X.indptr[part.start : part.stop + 1]
+        entries = slice(indptr[0], indptr[-1])
+        sizes = np.abs(self.X.data[entries], dtype=np.float64)
+        if factors is not None:
+            sizes *= np.abs(factors)[self.X.indices[entries]]
+        norms = np.zeros(len(indptr) - 1)
+        filled = np.flatnonzero(np.diff(indptr))
+        starts = indptr[filled] - indptr[0]
+        if p == math.inf:
+            norms[filled] = np.maximum.reduceat(sizes, starts)
+        else:
+            norms[filled] = np.add.reduceat(sizes**p, starts) ** (1.0 / p)
+        return norms
 
     def shiftable_columns(self):
         if not self.is_sparse:

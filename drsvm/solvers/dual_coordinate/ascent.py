@@ -12,7 +12,7 @@ epochs); as the centre comes to rest, they vanish. The factors are
 
     θ        `proximity`. q = 2: negligible if the ridge c + e/λ₀ is large enough. If
              flips use up the budget (e = ε − Σκβ = 0), and for q = 1 and ∞, it is the
-             only ridge besides c
+             only ridge besides c; there, each weight has its own
     1/τ      `stiffness`. q = 2: 1/τ = e/λ₀ + the curvature of the dual due to flips.
              Without flips, w = u λ₀/e, where u = v + θw̄: the classifier of an SVM with
              the ridge coefficient e/λ₀ that the optimality conditions require
@@ -71,6 +71,11 @@ MIN_FREEDOM = 1.0
 # Smallest λ₀ that is divided by
 MIN_LAM = 1e-6
 
+# The best multiple of a classifier is between 1/RANGE and RANGE, and is found by this
+# number of bisections.
+RANGE = 10.0
+BISECTIONS = 20
+
 # Rows whose losses are farther from a kink than FIRM times the largest violation of the
 # previous epoch are skipped (shrinking). Every WHOLE epochs all rows are visited.
 FIRM = 1.0
@@ -90,8 +95,8 @@ class EpochStart(NamedTuple):
     """Two scalars: Σκβ for q = 2, otherwise λ, and the u₀ of the intercept."""
     terms: Any
     """Norm2Terms or SeparableTerms: the factors around the centre."""
-    proximity: float
-    """θ."""
+    proximity: float | np.ndarray
+    """θ: one number, or one for each weight."""
 
 
 def compiled_epoch(terms: Norm2Terms | SeparableTerms, samples: Samples) -> Callable:
@@ -153,6 +158,56 @@ def losses_along(problem: Problem, scales: np.ndarray, classifiers) -> np.ndarra
     return losses
 
 
+class Multiples(NamedTuple):
+    """The objective of the multiples s of a classifier.
+
+    Weights lag behind the multipliers. With a small radius hardly longer ones, which
+    cost little, would bring nearly all margins to 1: the best multiple saves a quarter
+    of the epochs for q = 2, 26 → 19 to a gap of 1e-5 on text (20,000 × 60,000, a
+    thousandth of the largest radius), and more than half for q = ∞.
+    """
+
+    margins: np.ndarray
+    gains: np.ndarray | None
+    """m_i − κ_i λ, −inf if the label cannot be flipped; None if none can."""
+    weights: np.ndarray
+    cost: float
+    """ε λ."""
+    ridge: float
+    """c ‖w‖²."""
+
+    def _pieces(self, s: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the losses, and their slopes, at a multiple."""
+        losses = 1.0 - s * self.margins
+        slopes = -self.margins
+        if self.gains is not None:
+            flipped = 1.0 + s * self.gains
+            slopes = np.where(flipped > losses, self.gains, slopes)
+            losses = np.maximum(losses, flipped)
+        return losses, slopes
+
+    def value(self, s: float) -> float:
+        """Return the objective."""
+        losses, _ = self._pieces(s)
+        loss = float(self.weights @ np.maximum(losses, 0.0))
+        return s * self.cost + loss + 0.5 * self.ridge * s**2
+
+    def best(self) -> float:
+        """Return the best multiple, by bisection of the slope."""
+        low = 1.0 / RANGE
+        high = RANGE
+        for _ in range(BISECTIONS):
+            s = math.sqrt(low * high)
+            losses, slopes = self._pieces(s)
+            fall = float(self.weights @ (slopes * (losses > 0.0)))
+            if self.cost + fall + self.ridge * s > 0.0:
+                high = s
+            else:
+                low = s
+        # The classifier itself may be better by less than the last interval.
+        return min(s, 1.0, key=self.value)
+
+
 class Ascent(ABC):
     """The current multipliers, their classifier, and epochs that improve them.
 
@@ -190,6 +245,8 @@ class Ascent(ABC):
         # The number of epochs, and an estimate of the gap after the last one
         self.count = 0
         self.estimate = math.inf
+        # The share of the rows' own gaps that the best multiple leaves
+        self.kept = 1.0
         # Σ πκ² of the rows near the kink at which they are flipped
         self.near = 0.0
         # Those of each row at its last visit
@@ -234,7 +291,12 @@ class Ascent(ABC):
         self.order[: self.active] = self.rng.permutation(self.order[: self.active])
         gap, violation = self._visit_rows()
         self.firm = FIRM * violation
-        self.estimate = self._estimated_gap(gap)
+        # The best multiple is worth its time when all margins are new.
+        if self.count % WHOLE == 0:
+            multiples = self._multiples(self.w, self.margins, self._own_lam)
+            saved = multiples.value(1.0) - multiples.value(multiples.best())
+            self.kept = 1.0 - min(saved / max(gap, 1e-300), 1.0)
+        self.estimate = self._estimated_gap(self.kept * gap)
 
     def _visit_rows(self) -> tuple[float, float]:
         """Return the gap between losses and multipliers, and the largest violation.
@@ -374,6 +436,28 @@ class Ascent(ABC):
             return self.problem.norm_of(self.w, self.b)
         return self.lam
 
+    def _multiples(self, w: np.ndarray, margins: np.ndarray, lam: float) -> Multiples:
+        """Return the multiples of a classifier with these margins and price."""
+        problem = self.problem
+        gains = None
+        if problem.flips_possible:
+            costs = lam * self.flips.kappa
+            gains = np.where(self.flips.possible, margins - costs, -np.inf)
+        ridge = problem.l2 * euclidean(w) ** 2
+        return Multiples(
+            margins, gains, problem.sample_weight, problem.radius * lam, ridge
+        )
+
     def candidate(self) -> Candidate:
         """Return the classifier and the multipliers, in the units of the user."""
-        return self.columns.to_outer(Candidate(self.w, self.b, self.hinge, self.flip))
+        return self._offer(self.w, self.b, self.hinge, self.flip)
+
+    def _offer(self, w, b: float, hinge, flip) -> Candidate:
+        """Return the best multiple of a classifier, with multipliers."""
+        problem = self.problem
+        margins = problem.margins(w, b)
+        lam = problem.norm_of(w, b)
+        if problem.flips_possible:
+            lam = problem.radius_price(w, margins, b)
+        s = self._multiples(w, margins, lam).best()
+        return self.columns.to_outer(Candidate(s * w, s * b, hinge, flip))

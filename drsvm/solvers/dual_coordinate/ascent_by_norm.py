@@ -14,6 +14,7 @@ import numpy as np
 from drsvm.compiled.dual_ascent_norm2 import Norm2Terms
 from drsvm.compiled.dual_ascent_separable import SeparableTerms
 from drsvm.problem.norms import L1, L2, LInf, Norm
+from drsvm.problem.problem import Problem
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.dual_coordinate.ascent import MIN_LAM, Ascent, EpochStart
 from drsvm.solvers.paper.incremental.epochs import UNLIMITED
@@ -22,11 +23,14 @@ from drsvm.utils.parallel import elementwise
 # The sum of the multipliers that is assumed before there are any
 FIRST_MASS = 0.5
 # For q = 1, the number of epochs without flips after which θ is half of its usual value
-FADING = 20.0
+FADING = 8.0
+# The number of epochs before averages are offered and, for q = 1, in which all θ_j are
+# equal
+EARLY = 30
 # A bound on Newton's method, which needs far fewer steps
 MAX_NEWTON_STEPS = 50
-# Least share of the latest classifier in the average for q = ∞
-LEAST_SHARE = 0.05
+# The share of iterate k in the average is proportional to about this power of k.
+POWER = 7.0
 
 
 class L2Ascent(Ascent):
@@ -60,13 +64,48 @@ class L2Ascent(Ascent):
 
 
 class SeparableAscent(Ascent):
-    """q = 1 and q = ∞: w is the part of u outside or inside ±h, over the ridge.
+    """q = 1 and q = ∞: w is the part of u outside or inside limits, over the ridge.
 
     The limit h is fixed in an epoch.
+
+    Each weight has its own θ_j, proportional to √Σ π_i x_ij²: in text, a rare word
+    changes few margins, and may move farther in an epoch. Iterates circle the optimum,
+    so every other late candidate is an average of them, in which early ones count
+    little. On text with q = ∞ and a hundredth of the largest radius, 100 epochs prove a
+    gap of 1.7e-4 without both, 8e-5 with the θ_j, and 4e-5 with averages, too.
     """
 
     # Whether the weights are the part inside the limits (q = ∞)
     inside: ClassVar[bool]
+    average: list[np.ndarray] | None = None
+    offer_average = False
+    # θ_j / θ
+    shape: float | np.ndarray = 1.0
+
+    def __init__(self, problem: Problem, *arguments, **settings):
+        super().__init__(problem, *arguments, **settings)
+        sizes = self.problem.column_sizes
+        squares = float(sizes @ sizes)
+        if squares > 0.0:
+            # A typical row has the same Σ x_ij² / θ_j as with equal θ.
+            self.shape = np.where(sizes > 0.0, sizes * (sizes.sum() / squares), 1.0)
+
+    def _visit_rows(self) -> tuple[float, float]:
+        gap_and_violation = super()._visit_rows()
+        current = [self.w, np.array([self.b]), self.hinge, self.flip]
+        if self.average is None:
+            self.average = [part.copy() for part in current]
+        share = (POWER + 1.0) / (POWER + self.count)
+        for mean, part in zip(self.average, current, strict=True):
+            mean += share * (part - mean)
+        return gap_and_violation
+
+    def candidate(self) -> Candidate:
+        self.offer_average = not self.offer_average
+        if self.average is None or self.count <= EARLY or self.offer_average:
+            return super().candidate()
+        w, b, hinge, flip = self.average
+        return self._offer(w, float(b[0]), hinge, flip)
 
     def _epoch_start(self) -> EpochStart:
         problem = self.problem
@@ -75,37 +114,46 @@ class SeparableAscent(Ascent):
         if not self.inside and not self.any_flips:
             mass /= 1.0 + self.count / FADING
         proximity = self._proximity(problem.l2, mass)
-        ridge = problem.l2 + proximity
-        intercept, u0 = self._intercept(ridge)
+        intercept, u0 = self._intercept(problem.l2 + proximity)
         stiffness = self._stiffness(0.0)
         if self.inside:
-            limit = ridge * self.lam
+            limit = self.lam
         else:
             limit = max(problem.radius - self.flipped_cost, 0.0)
+        # For q = 1, a few frequent words carry the first classifiers, and all of them
+        # where the radius is large.
+        proximities = proximity * self.shape
+        if not self.inside and self.count <= EARLY:
+            proximities = np.full_like(self.shape, proximity)
         terms = SeparableTerms(
-            self.inside, float(limit), float(ridge), float(stiffness), intercept
+            self.inside,
+            float(limit),
+            1.0 / (problem.l2 + proximities),
+            float(stiffness),
+            intercept,
         )
         # Flips that cost more than the radius push λ up.
         excess = max(self.flipped_cost - problem.radius, 0.0)
         sums = np.array([self.lam + excess / stiffness, u0])
-        return EpochStart(self._plus_centre(self.v, proximity), sums, terms, proximity)
+        u = self.v + proximities * self.w
+        return EpochStart(u, sums, terms, proximities)
 
     def _finish_epoch(self, start: EpochStart, answer) -> None:
         u = start.u
         u0 = float(start.sums[1])
         terms = start.terms
-        ridge = terms.ridge
         intercept = terms.intercept
         # 1. The sums, and the limit that fits them
-        self.v = self._plus_centre(u, -start.proximity)
+        self.v = u - start.proximity * self.w
         size = abs(u0) if intercept.has_cost else 0.0
+        rates = np.broadcast_to(1.0 / terms.inverse, u.shape)
         limit = self._new_limit(
-            np.abs(u), ridge, size, intercept.damping, terms.stiffness
+            np.abs(u), rates, size, intercept.damping, terms.stiffness
         )
         # 2. The classifier
-        self.w = elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
+        self.w = self._weights(u, terms.inverse, limit)
         if intercept.has_cost:
-            weight = self._weights(u0, intercept.damping, limit)
+            weight = self._weights(u0, intercept.inverse, limit)
         else:
             weight = u0 * intercept.inverse
         self._settle_intercept(intercept, u0, self.unit * float(weight))
@@ -128,32 +176,29 @@ class SeparableAscent(Ascent):
         """Whether rows are flipped, or near the kink at which they are."""
         return self.near > 0.0 or self.any_flips
 
-    def _weights(self, u, ridge: float, limit: float):
-        """Return the weights for given u.
-
-        The limit is h for q = 1, and λ = h/r for q = ∞.
-        """
+    def _weights(self, u, inverse, limit: float):
+        """Return the weights for given u and 1/r; the limit is h."""
         if self.inside:
-            return np.clip(u / ridge, -limit, limit)
-        return (u - np.clip(u, -limit, limit)) / ridge
+            return np.clip(u * inverse, -limit, limit)
+        return (u - np.clip(u, -limit, limit)) * inverse
 
     @abstractmethod
     def _new_limit(
         self,
         sizes: np.ndarray,
-        ridge: float,
+        ridges: np.ndarray,
         size: float,
         damping: float,
         stiffness: float,
     ) -> float:
-        """Return the best limit of the weights after an epoch: h for q = 1, λ for ∞.
+        """Return the best limit h of the weights after an epoch: λ for q = ∞.
 
         Parameters
         ----------
         sizes : array of shape (d,)
             The |u_j|.
-        ridge : float
-            r = c + θ.
+        ridges : array of shape (d,)
+            The r_j = c + θ_j.
         size : float
             |u₀| of an intercept with a cost, 0 for another one.
         damping : float
@@ -165,19 +210,19 @@ class SeparableAscent(Ascent):
 
 def crossing(
     sizes: np.ndarray,
-    rate: float,
+    rates: np.ndarray,
     own: tuple[float, float],
     line: tuple[float, float],
     x: float,
 ) -> float:
-    """Solve Σ (size_j − rate x)₊ + (s − r x)₊ = slope x + offset for x ≥ 0.
+    """Solve Σ (size_j − rate_j x)₊ + (s − r x)₊ = slope x + offset for x ≥ 0.
 
     The left-hand side falls and is piecewise linear, so Newton's method ends on the
     piece of the solution.
 
     Parameters
     ----------
-    sizes, rate : array, float
+    sizes, rates : arrays
         The terms of the weights.
     own : (s, r)
         The term of the intercept.
@@ -189,10 +234,10 @@ def crossing(
     size, own_rate = own
     slope, offset = line
     for _ in range(MAX_NEWTON_STEPS):
-        above = sizes[sizes > rate * x]
+        above = 1.0 * (sizes > rates * x)
+        fall = float(rates @ above)
         rest = max(size - own_rate * x, 0.0)
-        value = float(above.sum()) - rate * x * len(above) + rest - slope * x - offset
-        fall = rate * len(above)
+        value = float(sizes @ above) - fall * x + rest - slope * x - offset
         if rest > 0.0:
             fall += own_rate
         last = x
@@ -207,62 +252,38 @@ class L1Ascent(SeparableAscent):
 
     inside = False
 
-    def _new_limit(self, sizes, ridge, size, damping, stiffness):
-        """Solve Σ (|u_j| − h)₊/r + (|u₀| − h)₊/θ₀ = λ₀ + (h − e) τ for h ≥ 0.
+    def _new_limit(self, sizes, ridges, size, damping, stiffness):
+        """Solve Σ (|u_j| − h)₊/r_j + (|u₀| − h)₊/θ₀ = λ₀ + (h − e) τ for h ≥ 0.
 
         Here, e = ε − Σκβ.
         """
         left = self.problem.radius - self.flipped_cost
         if not self._flips_matter:
             return max(left, 0.0)
-        share = ridge / damping
-        slope = ridge / stiffness
-        line = slope, ridge * self.lam - slope * left
-        return crossing(sizes, 1.0, (share * size, share), line, 0.0)
+        own = size / damping, 1.0 / damping
+        line = 1.0 / stiffness, self.lam - left / stiffness
+        return crossing(sizes / ridges, 1.0 / ridges, own, line, 0.0)
 
 
 class LInfAscent(SeparableAscent):
-    """q = ∞: the weights are the part inside ±λ.
-
-    Iterates may circle the optimum, so every other candidate is an average of them.
-    """
+    """q = ∞: the weights are the part inside ±λ."""
 
     inside = True
-    average: list[np.ndarray] | None = None
-    offer_average = False
 
-    def _visit_rows(self) -> tuple[float, float]:
-        gap_and_violation = super()._visit_rows()
-        current = [self.w, np.array([self.b]), self.hinge, self.flip]
-        if self.average is None:
-            self.average = [part.copy() for part in current]
-        # The mean of all iterates, and later one that forgets
-        share = max(LEAST_SHARE, 1.0 / self.count)
-        for mean, part in zip(self.average, current, strict=True):
-            mean += share * (part - mean)
-        return gap_and_violation
-
-    def _new_limit(self, sizes, ridge, size, damping, stiffness):
-        """Solve Σ (|u_j| − rλ)₊ + (|u₀| − θ₀λ)₊ − (ε − Σκβ) = k (λ − λ₀) for λ ≥ 0.
+    def _new_limit(self, sizes, ridges, size, damping, stiffness):
+        """Solve Σ (|u_j| − r_j λ)₊ + (|u₀| − θ₀λ)₊ − (ε − Σκβ) = k (λ − λ₀) for λ ≥ 0.
 
         k is the slope of both sides at λ₀.
         """
         lam = self.lam
         if lam >= UNLIMITED:
             return lam
-        k = ridge * np.count_nonzero(sizes > ridge * lam)
+        k = float(ridges[sizes > ridges * lam].sum())
         if size > damping * lam:
             k += damping
         k += stiffness
         line = k, self.problem.radius - self.flipped_cost - k * lam
-        return crossing(sizes, ridge, (size, damping), line, lam)
-
-    def candidate(self) -> Candidate:
-        self.offer_average = not self.offer_average
-        if self.average is None or self.offer_average:
-            return super().candidate()
-        w, b, hinge, flip = self.average
-        return self.columns.to_outer(Candidate(w, float(b[0]), hinge, flip))
+        return crossing(sizes, ridges, (size, damping), line, lam)
 
 
 ASCENTS: dict[type[Norm], type[Ascent]] = {

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from instances import (
     check_against_interior_point,
     random_instance,
@@ -14,7 +16,7 @@ from instances import (
 from problems import NORMS
 from thorough import for_each, unless_long
 
-from drsvm import Problem, certify, radius_path, solve
+from drsvm import Problem, certify, radius_max, radius_path, solve
 from drsvm.solvers import DualCoordinate, check_limits
 from drsvm.solvers.dual_coordinate import DualCoordinateState
 
@@ -40,6 +42,21 @@ def test_no_hand_over_is_needed_for_moderate_problems(norm):
     )
     result = solve(problem, "dual-coordinate", hand_over=False, tol=1e-5)
     assert result.gap <= 1e-5 and "handed_over_to" not in result.info
+
+
+@for_each(norm=[1, math.inf], flip_cost=[1.0, math.inf])
+@pytest.mark.parametrize("fraction", [1e-2, 0.3])
+def test_small_radii_of_the_other_norms_agree_with_a_conic_solver(
+    norm, flip_cost, fraction
+):
+    pytest.importorskip("clarabel")
+    X, y = sparse_rows(0, n=120, d=300, nonzeros=12)
+    problem = Problem(X, y, norm=norm, flip_cost=flip_cost, fit_intercept=True)
+    problem = problem.replace(radius=fraction * radius_max(problem))
+    result = solve(problem, "dual-coordinate", tol=1e-5, hand_over=False)
+    optimum = solve(problem, "conic").objective
+    assert result.gap <= 1e-5 and result.lower_bound <= optimum + 1e-7
+    assert abs(result.objective - optimum) <= 1e-5
 
 
 @for_each(fraction=[0.01, 0.3], fit_intercept=[False, True], flip_cost=FLIP_COSTS)
@@ -249,6 +266,29 @@ def test_an_epoch_improves_the_dual_value(norm, fit_intercept):
         )
     assert bounds[-1] >= max(bounds) - 1e-3
     assert np.mean(np.diff(bounds) >= -1e-3) > 0.8
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    norm=st.sampled_from(NORMS),
+    l2=st.sampled_from([0.0, 0.1]),
+    epochs=st.integers(1, 12),
+)
+def test_no_multiple_of_the_classifier_is_better(seed, norm, l2, epochs):
+    """Also not of the average that every other candidate is."""
+    problem = well_conditioned_instance(
+        seed, 60, 5, norm=norm, flip_cost=math.inf, radius=0.1, l2=l2
+    )
+    ascent = ascent_of(problem)
+    for _ in range(epochs):
+        ascent.epoch()
+    for point in (ascent.candidate(), ascent.candidate()):
+        _, best = problem.price_and_objective(point.weights, point.intercept)
+        for multiple in (0.5, 0.9, 0.999, 1.001, 1.1, 2.0):
+            w = multiple * point.weights
+            _, other = problem.price_and_objective(w, multiple * point.intercept)
+            assert other >= best - 1e-6
 
 
 @pytest.mark.parametrize("norm", NORMS)

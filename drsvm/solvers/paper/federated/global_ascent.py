@@ -273,17 +273,12 @@ class GlobalSeparableAscent(GlobalAscent, SeparableAscent):
         lam, u0 = place.sums
         intercept = terms.intercept
         limit = terms.limit
-        if self.inside:
-            limit = terms.limit / terms.ridge
         if intercept.has_cost:
-            weight = self._weights(u0, intercept.damping, limit)
+            weight = self._weights(u0, intercept.inverse, limit)
         else:
             weight = u0 * intercept.inverse
-        return (
-            self._weights(place.u, terms.ridge, limit),
-            lam,
-            self.unit * float(weight),
-        )
+        w = self._weights(place.u, terms.inverse, limit)
+        return w, lam, self.unit * float(weight)
 
 
 class GlobalL1Ascent(GlobalSeparableAscent, L1Ascent):
