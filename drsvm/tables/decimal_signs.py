@@ -43,6 +43,10 @@ def _dots_may_separate(texts: Column) -> bool:
     """Return True if dots may separate thousands in all texts, and there are dots."""
     from pyarrow import compute  # pyright: ignore[reportMissingImports]
 
+    # One text often settles it, which matters with thousands of columns.
+    for first in texts.slice(0, 1).to_pylist():
+        if first is not None and not re.fullmatch(_DOTTED_OR_WHOLE, first.strip(SIGNS)):
+            return False
     texts = compute.utf8_trim(texts, SIGNS)
     fit = compute.match_substring_regex(texts, f"^{_DOTTED_OR_WHOLE}$")
     if not compute.all(fit).as_py():
