@@ -261,11 +261,13 @@ def _trails(
 ) -> bool:
     """Return whether decisions rank rows clearly worse than those of the first.
 
-    It is about the rows that are decided so far. False if there was no time.
+    It is about the rows that are decided so far. False if there are none.
     """
     if decisions is None or of_first is None:
         return False
     decided = ~np.isnan(of_first).any(axis=1)
+    if not decided.any():
+        return False
     labels = judged.labels[decided]
     counts = judged.counts[decided]
     few = judged._replace(labels=labels, counts=counts)

@@ -204,7 +204,7 @@ def test_radius_and_ridge_of_wide_rows_hardly_depend_on_their_storage(seed):
         for form in FORMS
     )
     assert stored.radius_ == pytest.approx(dense.radius_, rel=0.01)
-    assert stored.l2_ == pytest.approx(dense.l2_, rel=0.04)
+    assert stored.l2_ == pytest.approx(dense.l2_, rel=0.1)
 
 
 def test_what_belongs_to_rows_is_in_their_order():

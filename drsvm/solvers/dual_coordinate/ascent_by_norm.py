@@ -22,8 +22,6 @@ from drsvm.utils.parallel import elementwise
 
 # The sum of the multipliers that is assumed before there are any
 FIRST_MASS = 0.5
-# For q = 1, the number of epochs without flips after which θ is half of its usual value
-FADING = 8.0
 # The number of epochs before averages are offered and, for q = 1, in which all θ_j are
 # equal
 EARLY = 30
@@ -75,8 +73,12 @@ class SeparableAscent(Ascent):
     gap of 1.7e-4 without both, 8e-5 with the θ_j, and 4e-5 with averages, too.
     """
 
+    offers_multiples = True
     # Whether the weights are the part inside the limits (q = ∞)
     inside: ClassVar[bool]
+    # For q = 1, the number of epochs without flips after which θ is half of its usual
+    # value
+    fading: ClassVar[float] = 8.0
     average: list[np.ndarray] | None = None
     offer_average = False
     # θ_j / θ
@@ -112,7 +114,7 @@ class SeparableAscent(Ascent):
         mass = self.mass or FIRST_MASS
         # Without flips the limit for q = 1 is the radius and does not move: θ may fade.
         if not self.inside and not self.any_flips:
-            mass /= 1.0 + self.count / FADING
+            mass /= 1.0 + self.count / self.fading
         proximity = self._proximity(problem.l2, mass)
         intercept, u0 = self._intercept(problem.l2 + proximity)
         stiffness = self._stiffness(0.0)

@@ -271,7 +271,7 @@ def test_an_epoch_improves_the_dual_value(norm, fit_intercept):
 @settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
-    norm=st.sampled_from(NORMS),
+    norm=st.sampled_from([1, math.inf]),
     l2=st.sampled_from([0.0, 0.1]),
     epochs=st.integers(1, 12),
 )
