@@ -62,7 +62,7 @@ class _InnerCode(JITCodeLibrary):
         self._finalized = True
 
     @property
-    def codegen(self):
+    def codegen(self) -> Any:
         """What an environment for calls from Python is given to: none is needed."""
         return self
 

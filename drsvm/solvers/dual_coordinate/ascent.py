@@ -95,7 +95,7 @@ class EpochStart(NamedTuple):
     """Two scalars: Σκβ for q = 2, otherwise λ, and the u₀ of the intercept."""
     terms: Any
     """Norm2Terms or SeparableTerms: the factors around the centre."""
-    proximity: float | np.ndarray
+    proximity: Any
     """θ: one number, or one for each weight."""
 
 
@@ -205,7 +205,7 @@ class Multiples(NamedTuple):
             else:
                 low = s
         # The classifier itself may be better by less than the last interval.
-        return min(s, 1.0, key=self.value)
+        return min(math.sqrt(low * high), 1.0, key=self.value)
 
 
 class Ascent(ABC):
