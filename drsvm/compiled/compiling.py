@@ -36,7 +36,7 @@ from drsvm.utils.progress import message_once
 
 NOTICE = (
     "Compiling drsvm's kernels, once per installation and kind of data: "
-    "this takes 5 to 10 s."
+    "this takes 5 to 20 s."
 )
 
 # numba sets its attributes from environment variables, which type checkers cannot see.
