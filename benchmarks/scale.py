@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument(
         "--cases",
         nargs="+",
-        choices=["dense", "sparse", "text", "passes"],
+        choices=["fit", "dense", "sparse", "text", "passes"],
         help="of the part gpu (default: all)",
     )
     parser.add_argument(

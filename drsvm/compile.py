@@ -1,10 +1,11 @@
+# pyright: reportMissingImports=false
 """Compile ahead of time what fits use: ``python -m drsvm.compile``.
 
 Compiled code is cached on disk (see `drsvm.compiled.compiling`): after this command,
 also while an image for a cluster is built, no process waits for the compiler, unless it
 has rows or a combination of options that are rare. The command uses two processes.
 Solvers that share inner functions are compiled in the same one, because they are then
-compiled only once.
+compiled only once. If there is a GPU, its kernels are compiled as well.
 """
 
 import math
@@ -16,6 +17,8 @@ from scipy import sparse
 
 from drsvm.compiled.memory_epochs import Batching, contribute
 from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.gpu import GpuError, cupy
+from drsvm.estimators.linear import WassersteinSVC
 from drsvm.problem.problem import Problem
 from drsvm.solvers import InteriorPoint, proximal_batch_step, proximal_step, solve
 from drsvm.solvers.paper.incremental.epochs import Epochs
@@ -25,6 +28,8 @@ N_ROWS = 400
 # engines/matrices.py)
 N_SPARSE_FEATURES = 300
 N_DENSE_FEATURES = 5
+# On a GPU: enough for a start from few rows and a working set
+GPU_ROWS = 50_000
 NORMS = (2, 1, math.inf)
 KINDS = ("dense", "sparse")
 # One for each row: other code is compiled than for a single flip cost.
@@ -149,6 +154,23 @@ def compile_incremental_methods() -> None:
     proximal_step([1.0], 1, [0.0], 0.5, flip_cost=1.0, **settings)
 
 
+def compile_for_gpu() -> None:
+    """Compile what a fit on a GPU uses, if there is one; CuPy keeps it on disk, too."""
+    try:
+        xp = cupy()
+    except GpuError:
+        return
+    from cupyx.scipy.sparse import csr_matrix
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(GPU_ROWS, N_SPARSE_FEATURES))
+    y = xp.asarray(np.where(X[:, 0] + rng.normal(size=GPU_ROWS) > 0, 1, -1))
+    for dtype in (np.float64, np.float32):
+        WassersteinSVC().fit(xp.asarray(X, dtype=dtype), y)
+    few = sparse.csr_matrix(np.where(X > 1.0, X, 0.0))
+    solve(Problem(csr_matrix(few), y, radius=SMALL_RADIUS), max_iter=N_ITER)
+
+
 def main() -> None:
     """Compile everything, in two processes."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
@@ -156,6 +178,7 @@ def main() -> None:
         incremental = pool.submit(compile_incremental_methods)
         exact.result()
         incremental.result()
+    compile_for_gpu()
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ VALUES = {
     "patience": "drsvm.engines.dask.dask_coordinator:PATIENCE",
     "glance": "drsvm.engines.dask.dask_coordinator:GLANCE",
     "features_on_gpu": "drsvm.engines.gpu.gpu_engine:MAX_FEATURES",
+    "features_of_host": "drsvm.engines.gpu.gpu_engine:FEW_FEATURES",
     "memory_of_gpu": "drsvm.engines.gpu.gpu_backend:free_memory",
     "block_bytes_of_gpu": "drsvm.engines.gpu.gpu_backend:BLOCK_BYTES",
     "tile_rows": "drsvm.engines.gpu.gpu_rows:TILE_ROWS",

@@ -70,6 +70,48 @@ class Factorised(ABC):
     def apply_inverse(self, right) -> Any:
         """Return an approximate solution."""
 
+    def solve(self, right) -> Any:
+        """Return the solution for a right-hand side.
+
+        Conjugate gradients, preconditioned with the factorisation, remove the errors of
+        regularisation and rounding. If rounding stops the convergence, the solution is
+        the one with the smallest residual.
+        """
+        residual = right
+        wanted = self.accurate * _size(residual)
+        solution = np.zeros_like(residual)
+        step = self.apply_inverse(residual)
+        energy = float(residual @ step)
+        best = solution
+        smallest = np.inf
+        for _ in range(self.most_refinements):
+            # 1. To the minimum along the step
+            image = self.multiply(step)
+            curvature = float(step @ image)
+            if not curvature > 0.0:
+                # Rounding: the matrix is positive definite.
+                break
+            length = energy / curvature
+            solution = solution + length * step
+            residual = residual - length * image
+            error = _size(residual)
+            if error < smallest:
+                best = solution
+                smallest = error
+            if error <= wanted:
+                break
+            # 2. The next step, conjugate to those before
+            correction = self.apply_inverse(residual)
+            new_energy = float(residual @ correction)
+            step = correction + (new_energy / energy) * step
+            energy = new_energy
+        return best
+
+
+def _size(v) -> float:
+    """Return the largest absolute value, also of an array on a GPU."""
+    return float(abs(v).max())
+
 
 def newton_matrix(
     samples: Curvature, cone: Scaling, ridge: np.ndarray, damping: float

@@ -259,6 +259,11 @@ class Rows(ABC):
         """Return the vector of the weights, times one factor for each class."""
         return np.where(signs > 0, positive, negative) * weights
 
+    def checked_labels(self, y: Labels, n: int) -> tuple[np.ndarray, Vector]:
+        """Return the two classes, and the signs ±1 of n given rows."""
+        classes, signs = check_labels(y, n)
+        return classes, self.vector(signs)
+
     def checked_weights(self, sample_weight, n: int) -> Vector:
         """Return weights of n given rows that sum to 1; by default they are equal."""
         return self.vector(check_weights(sample_weight, n))
@@ -304,12 +309,11 @@ class Rows(ABC):
     def data(self, y: Labels, sample_weight) -> Attributes:
         """Return a problem's attributes with these rows, without those of weight 0."""
         n = self.shape[0]
-        classes, signs = check_labels(y, n)
+        classes, signs = self.checked_labels(y, n)
         rows = self
-        signs = self.vector(signs)
         weights = self.checked_weights(sample_weight, n)
         kept = None
-        if not weights.all():
+        if sample_weight is not None and not weights.all():
             kept = np.flatnonzero(weights)
             rows = self.kept(kept)
             signs = signs[kept]

@@ -96,9 +96,11 @@ INTERCEPTS = {
     kind=KINDS,
 )
 @for_each(weighted=[False, True])
-def test_the_same_optimum(kind, norm, l2, flip_cost, intercept, weighted):
+def test_the_same_optimum(kind, norm, l2, flip_cost, intercept, weighted, set_values):
     X, y = samples()
     X = KINDS[kind](X)
+    # Few features are factorised in main memory.
+    set_values(features_of_host=D if weighted else 0)
     rng = np.random.default_rng(1)
     costs = 3.0 * rng.random(N) if flip_cost == "rows" else flip_cost
     ball = {
@@ -388,6 +390,32 @@ def test_tensors_of_torch():
     assert (
         decided.cpu().numpy() == WassersteinSVC(radius=0.05).fit(X, y).predict(X)
     ).mean() > 0.999
+
+
+@pytest.mark.parametrize("bad", [-1e-300, math.nan, math.inf])
+def test_bad_weights_on_the_card(bad):
+    X, y = samples()
+    weights = cupy().ones(N)
+    weights[7] = bad
+    with pytest.raises(ValueError, match="finite and at least 0"):
+        Problem(on_card(X), y, sample_weight=weights)
+
+
+def test_weights_and_labels_on_the_card_are_those_in_memory():
+    X, y = samples()
+    weights = np.random.default_rng(1).integers(0, 3, size=N).astype(float)
+    for scale in (1.0, 1e-200, 1e200):
+        there = Problem(
+            on_card(X), on_card(y > 0), sample_weight=on_card(scale * weights)
+        )
+        here = Problem(X, y > 0, sample_weight=scale * weights)
+        np.testing.assert_allclose(
+            to_numpy(there.sample_weight), here.sample_weight, rtol=1e-12
+        )
+        assert (to_numpy(there.signs) == here.signs).all()
+        assert (there.classes == here.classes).all()
+    with pytest.raises(ValueError, match="exactly two labels"):
+        Problem(on_card(X), on_card(y > 2))
 
 
 def test_bad_values_and_other_solvers():

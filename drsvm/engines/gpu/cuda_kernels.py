@@ -1,4 +1,4 @@
-"""Compiles the CUDA kernels, the first time one is needed; CuPy keeps them on disk.
+"""Compiles CUDA kernels when one of a kind is needed; CuPy keeps them on disk.
 
 A kernel runs in blocks of threads, and a block in warps of threads, which can exchange
 numbers without memory.
@@ -16,7 +16,9 @@ WARP = 32  # threads of a warp: what a GPU runs at a time
 # Blocks of a launch: with more samples than threads, each thread takes several, so that
 # there are few sums of blocks to add
 MAX_BLOCKS = 2048
-SHORT_ROWS = 8  # threads for each sparse row if rows have few entries
+SHORT_ROWS = 8  # threads for each row if rows have few entries
+# Columns of dense rows that a thread adds up: what it reads for a row serves them all
+COLUMNS = 4
 _TYPES = {"float64": "double", "float32": "float"}
 # What rows are scaled to; numpy, which has no bfloat16, knows it by its bits.
 _SCALED_TYPES = {"float64": "double", "uint16": "bfloat16"}
@@ -28,31 +30,38 @@ LOOP = """#define FOR_EACH_SAMPLE(i, n) \\
          i += (long long)gridDim.x * blockDim.x)"""
 
 
-def _templates() -> list[str]:
-    """Return the templates to compile, each with all its parameters.
+def _templates(kind: str, t: str) -> list[str]:
+    """Return the templates of a module, each with all its parameters.
 
-    These are the type of the rows, and then that of scaled rows, the number of threads
-    for each row, or the number of sums.
+    After the type of the rows come that of scaled rows, the number of threads for each
+    row, or the number of sums.
     """
-    names = []
-    for t in _TYPES.values():
-        names += [f"dense_dot<{t}>", f"sparse_gram<{t}>", f"row_norms<{t}>"]
-        names += [f"scale_rows<{t}, {u}>" for u in _SCALED_TYPES.values()]
-        names += [f"sparse_dot<{t}, {SHORT_ROWS}>", f"sparse_dot<{t}, {WARP}>"]
-        for k in (1, 2, 3):
-            names += [f"dense_sums<{t}, {k}>", f"sparse_sums<{t}, {k}>"]
-    return names
+    if kind == "plain":
+        return [f"row_norms<{each}>" for each in _TYPES.values()]
+    names = [f"dot<{t}, {lanes}>" for lanes in (SHORT_ROWS, WARP)]
+    names += [f"sums<{t}, {k}>" for k in (1, 2, 3)]
+    if kind == "sparse":
+        names.append(f"gram<{t}>")
+    else:
+        names.append(f"squares<{t}>")
+        names += [f"scale<{t}, {u}>" for u in _SCALED_TYPES.values()]
+    return [f"{kind}_{name}" for name in names]
 
 
 @cache
-def _module():
-    """Return the compiled module of CuPy, with all kernels."""
-    bins = f"#define BINS {BINS}"
-    source = "\n".join([bins, samples_source(LOOP), cuda_file("kernels.cu")])
+def _module(kind: str, t: str):
+    """Return a compiled module of CuPy: kernels for dense or sparse rows, or others.
+
+    Each is compiled when it is needed, because that takes a second or two.
+    """
+    constants = f"#define BINS {BINS}\n#define COLUMNS {COLUMNS}"
+    if kind == "plain":
+        constants += "\n#define PLAIN"
+    source = "\n".join([constants, samples_source(LOOP), cuda_file("kernels.cu")])
     return cupy().RawModule(
         code=source,
         options=("--std=c++14",),
-        name_expressions=_templates(),
+        name_expressions=_templates(kind, t),
     )
 
 
@@ -61,11 +70,16 @@ def kernel(name: str, *types):
 
     The parameters are types of data and numbers (`_templates`).
     """
-    if types:
-        known = _TYPES | _SCALED_TYPES
-        chosen = ", ".join(known.get(str(one), str(one)) for one in types)
-        name = f"{name}<{chosen}>"
-    return _module().get_function(name)
+    known = _TYPES | _SCALED_TYPES
+    chosen = [known.get(str(one), str(one)) for one in types]
+    kind = name.partition("_")[0]
+    if kind in ("dense", "sparse"):
+        module = _module(kind, chosen[0])
+    else:
+        module = _module("plain", "")
+    if chosen:
+        name = f"{name}<{', '.join(chosen)}>"
+    return module.get_function(name)
 
 
 def blocks_for(n_threads: int) -> int:

@@ -87,6 +87,8 @@ struct Rates {
 #define STEP double target, double lam_change, double primal, double dual, double left
 #define ALONG samples::Step{target, lam_change, primal, dual, left}
 
+#ifdef PLAIN
+
 extern "C" __global__ void center(SAMPLES, double* margins, double lam, double mu) {
     samples::center(TILE, samples::Entries{margins}, lam, mu);
 }
@@ -123,22 +125,71 @@ extern "C" __global__ void sides(SAMPLES, double* coefficients, double* partial)
     write_sums(samples::sides(TILE, samples::Rows{coefficients, n}), partial);
 }
 
-// --- products with the rows ---------------------------------------------------------------------------------------
+// --- conjugate gradients with a Newton matrix that is not formed -------------------------------------------------
 
-// out_i = x_i·v + shift for dense rows: one warp per row, sums in double precision.
-template <typename T>
-__global__ void dense_dot(const T* X, long long n, int d, const double* v, double shift, double* out) {
-    long long warp = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
-    long long warps = ((long long)gridDim.x * blockDim.x) >> 5;
-    int lane = threadIdx.x & 31;
-    for (long long i = warp; i < n; i += warps) {
-        const T* row = X + i * d;
-        double sum = 0.0;
-        for (int j = lane; j < d; j += 32) sum += (double)row[j] * v[j];
-        for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffff, sum, step);
-        if (lane == 0) out[i] = sum + shift;
+#define EACH_UNKNOWN(i, size) \
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < (size); i += (long long)gridDim.x * blockDim.x)
+
+// The image of x = (w, b, lambda): the samples' sums for d weights and, if there is an intercept, total; a diagonal; and a
+// border, whose first row is the column of lambda and whose second one is the vector of a part of rank one. `products` are
+// those of the border with x. lambda is unknown n.
+extern "C" __global__ void newton_image(const double* sums, const double* total, const double* x, const double* diagonal,
+                                        const double* border, const double* products, double coefficient, long long d,
+                                        long long n, double* image) {
+    EACH_UNKNOWN(i, n + 1) {
+        double of_samples = i < d ? sums[i] : i < n ? *total : products[0];
+        image[i] = of_samples + diagonal[i] * x[i] + border[i] * x[n] + coefficient * border[n + 1 + i] * products[1];
     }
 }
+
+// To the minimum along a step
+extern "C" __global__ void descend(const double* energy, const double* curvature, const double* step, const double* image,
+                                   const double* inverse, long long size, double* solution, double* residual,
+                                   double* correction) {
+    double length = *energy / *curvature;
+    EACH_UNKNOWN(i, size) {
+        solution[i] += length * step[i];
+        residual[i] -= length * image[i];
+        correction[i] = inverse[i] * residual[i];
+    }
+}
+
+// The next step, conjugate to those before
+extern "C" __global__ void turn(const double* energy, const double* last_energy, const double* correction, long long size,
+                                double* step) {
+    double share = *energy / *last_energy;
+    EACH_UNKNOWN(i, size) step[i] = correction[i] + share * step[i];
+}
+
+#endif
+
+// --- products with the rows ---------------------------------------------------------------------------------------
+
+// out_i = x_i·v + shift for dense rows: a group of lanes per row, sums in double precision.
+template <typename T, int LANES>
+__global__ void dense_dot(const T* X, long long n, int d, const double* v, double shift, double* out) {
+    long long group = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / LANES;
+    long long groups = (long long)gridDim.x * blockDim.x / LANES;
+    int lane = threadIdx.x % LANES;
+    for (long long first = 0; first < n; first += groups) {
+        long long i = first + group;
+        double sum = 0.0;
+        if (i < n) {
+            for (int left = lane; left < d; left += 8 * LANES) {
+                T x[8];  // read before the first is used
+#pragma unroll
+                for (int q = 0; q < 8; q++) x[q] = left + q * LANES < d ? __ldg(X + i * d + left + q * LANES) : T(0);
+#pragma unroll
+                for (int q = 0; q < 8; q++)
+                    if (left + q * LANES < d) sum += (double)x[q] * __ldg(v + left + q * LANES);
+            }
+        }
+        for (int step = LANES / 2; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffff, sum, step, LANES);
+        if (lane == 0 && i < n) out[i] = sum + shift;
+    }
+}
+
+#ifdef PLAIN
 
 // out_i += sum over j of v_j exp(min(x_ij, 0)): one warp per row.
 extern "C" __global__ void exponential_dot(const double* X, long long n, int d, const double* v, double* out) {
@@ -154,33 +205,75 @@ extern "C" __global__ void exponential_dot(const double* X, long long n, int d, 
     }
 }
 
-// partial[block][k][j] = sum over the block's rows of c_k,i x_i,j, for K rows of coefficients. A block has
-// `columns` threads side by side and blockDim.x / columns rows at a time; blockIdx.y selects the columns.
-template <typename T, int K>
-__global__ void dense_sums(const T* X, long long n, int d, int columns, const double* c, long long stride,
-                           long long rows_per_block, double* partial) {
+#endif
+
+// Writes partial[block][k][j], sums over the block's rows of K terms for every column. A block has `columns` threads side
+// by side, each with C columns, and blockDim.x / columns rows at a time; blockIdx.y selects the columns.
+// add(i, j, x, sums) adds the terms of an entry x.
+template <typename T, int K, class Add>
+__device__ void add_rows(const T* X, long long n, int d, int columns, long long rows_per_block, double* partial, Add add) {
     extern __shared__ double shared[];
     int rows = blockDim.x / columns, mine = threadIdx.x / columns;
-    int j = blockIdx.y * columns + threadIdx.x % columns;
+    int left = blockIdx.y * COLUMNS * columns + threadIdx.x % columns;
     long long first = blockIdx.x * rows_per_block;
     long long last = first + rows_per_block < n ? first + rows_per_block : n;
-    double sums[K];
-    for (int k = 0; k < K; k++) sums[k] = 0.0;
-    if (mine < rows && j < d)
-        for (long long i = first + mine; i < last; i += rows) {
-            double x = (double)X[i * d + j];
-            for (int k = 0; k < K; k++) sums[k] += c[k * stride + i] * x;
+    double sums[COLUMNS][K];
+    for (int q = 0; q < COLUMNS; q++)
+        for (int k = 0; k < K; k++) sums[q][k] = 0.0;
+    if (mine < rows)
+        for (long long low = first + mine; low < last; low += 2 * rows) {
+            T x[2][COLUMNS];  // read before the first is used
+#pragma unroll
+            for (int u = 0; u < 2; u++)
+#pragma unroll
+                for (int q = 0; q < COLUMNS; q++) {
+                    long long i = low + u * rows;
+                    int j = left + q * columns;
+                    x[u][q] = i < last && j < d ? __ldg(X + i * d + j) : T(0);
+                }
+#pragma unroll
+            for (int u = 0; u < 2; u++)
+#pragma unroll
+                for (int q = 0; q < COLUMNS; q++) {
+                    long long i = low + u * rows;
+                    int j = left + q * columns;
+                    if (i < last && j < d) add(i, j, (double)x[u][q], sums[q]);
+                }
         }
-    for (int k = 0; k < K; k++) {
-        shared[threadIdx.x] = sums[k];
-        __syncthreads();
-        if (mine == 0 && j < d) {
-            double total = 0.0;
-            for (int r = 0; r < rows; r++) total += shared[r * columns + threadIdx.x];
-            partial[(blockIdx.x * (long long)K + k) * d + j] = total;
+    for (int q = 0; q < COLUMNS; q++)
+        for (int k = 0; k < K; k++) {
+            int j = left + q * columns;
+            shared[threadIdx.x] = sums[q][k];
+            __syncthreads();
+            if (mine == 0 && j < d) {
+                double total = 0.0;
+                for (int r = 0; r < rows; r++) total += shared[r * columns + threadIdx.x];
+                partial[(blockIdx.x * (long long)K + k) * d + j] = total;
+            }
+            __syncthreads();
         }
-        __syncthreads();
-    }
+}
+
+#define ROWS const T *X, long long n, int d, int columns, long long rows_per_block, double *partial
+#define BOUNDED __launch_bounds__(256, 4)
+#define EACH_ENTRY (long long i, int j, double x, double* sums)
+
+// Sums of rows with K coefficients each.
+template <typename T, int K>
+__global__ void BOUNDED dense_sums(ROWS, const double* c, long long stride) {
+    add_rows<T, K>(X, n, d, columns, rows_per_block, partial, [=] EACH_ENTRY {
+        for (int k = 0; k < K; k++) sums[k] += __ldg(c + k * stride + i) * x;
+    });
+}
+
+// Sums of c_i x and of c_i x^2, for entries x minus those of an origin.
+template <typename T>
+__global__ void BOUNDED dense_squares(ROWS, const double* c, const double* origin) {
+    add_rows<T, 2>(X, n, d, columns, rows_per_block, partial, [=] EACH_ENTRY {
+        double y = x - __ldg(origin + j), term = __ldg(c + i) * y;
+        sums[0] += term;
+        sums[1] += term * y;
+    });
 }
 
 // The first 16 bits of a float, rounded to the nearest.
@@ -192,15 +285,31 @@ struct bfloat16 {
     }
 };
 
-// out = sqrt(h_i) x_i: one warp per row.
+// Sums of rows with three coefficients each, and out = roots_i x_i.
 template <typename T, typename U>
-__global__ void scale_rows(const T* X, long long n, int d, const double* h, U* out) {
-    long long warp = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
-    long long warps = (long long)gridDim.x * blockDim.x >> 5;
-    for (long long i = warp; i < n; i += warps) {
-        double root = sqrt(h[i]);
-        for (int j = threadIdx.x & 31; j < d; j += 32) out[i * d + j] = U(root * (double)X[i * d + j]);
+__global__ void __launch_bounds__(256, 3) dense_scale(ROWS, const double* c, long long stride, const double* roots, U* out) {
+    add_rows<T, 3>(X, n, d, columns, rows_per_block, partial, [=] EACH_ENTRY {
+        for (int k = 0; k < 3; k++) sums[k] += __ldg(c + k * stride + i) * x;
+        out[i * d + j] = U(__ldg(roots + i) * x);
+    });
+}
+
+// The sum of data[k] v[indices[k]] over first, first + stride, ... below last. Four are read before the first is used.
+template <typename T>
+__device__ double gathered(const T* data, const int* indices, long long first, long long last, int stride, const double* v) {
+    double sum = 0.0;
+    for (long long low = first; low < last; low += 4 * stride) {
+        double x[4], factor[4];
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+            long long k = low + q * stride;
+            x[q] = k < last ? (double)__ldg(data + k) : 0.0;
+            factor[q] = k < last ? __ldg(v + __ldg(indices + k)) : 0.0;
+        }
+#pragma unroll
+        for (int q = 0; q < 4; q++) sum += x[q] * factor[q];
     }
+    return sum;
 }
 
 // out_i = x_i·v + shift for sparse rows: a group of lanes per row.
@@ -212,29 +321,23 @@ __global__ void sparse_dot(const T* data, const int* indices, const long long* i
     int lane = threadIdx.x % LANES;
     for (long long first = 0; first < n; first += groups) {
         long long i = first + group;
-        double sum = 0.0;
-        if (i < n)
-            for (long long k = indptr[i] + lane; k < indptr[i + 1]; k += LANES) sum += (double)data[k] * v[indices[k]];
+        double sum = i < n ? gathered(data, indices, indptr[i] + lane, indptr[i + 1], LANES, v) : 0.0;
         for (int step = LANES / 2; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffff, sum, step, LANES);
         if (lane == 0 && i < n) out[i] = sum + shift;
     }
 }
 
 // Adds to out[k][j] the sum of c_k,i x_i,j over some entries of column j of a CSC matrix, for K rows of coefficients. A
-// block takes one part: the entries begin … end - 1 of a column.
+// warp takes one part: the entries begin ... end - 1 of a column.
 template <typename T, int K>
-__global__ void sparse_sums(const T* data, const int* rows, const int* column, const long long* begin,
+__global__ void sparse_sums(const T* data, const int* rows, long long parts, const int* column, const long long* begin,
                             const long long* end, long long d, const double* c, long long stride, double* out) {
-    double sums[K];
-    for (int k = 0; k < K; k++) sums[k] = 0.0;
-    for (long long p = begin[blockIdx.x] + threadIdx.x; p < end[blockIdx.x]; p += blockDim.x) {
-        double x = (double)data[p];
-        for (int k = 0; k < K; k++) sums[k] += c[k * stride + rows[p]] * x;
-    }
+    long long part = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    if (part >= parts) return;
     for (int k = 0; k < K; k++) {
-        double value = sums[k];
-        for (int step = 16; step > 0; step >>= 1) value += __shfl_down_sync(0xffffffff, value, step);
-        if ((threadIdx.x & 31) == 0 && value != 0.0) atomicAdd(&out[k * d + column[blockIdx.x]], value);
+        double sum = gathered(data, rows, begin[part] + (threadIdx.x & 31), end[part], 32, c + k * stride);
+        for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffff, sum, step);
+        if ((threadIdx.x & 31) == 0 && sum != 0.0) atomicAdd(&out[k * d + column[part]], sum);
     }
 }
 

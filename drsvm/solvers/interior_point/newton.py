@@ -29,9 +29,6 @@ def solve_system(
 ) -> tuple[np.ndarray, float]:
     """Solve a Newton system.
 
-    Conjugate gradients, preconditioned with the factorisation, remove the errors of
-    regularisation and rounding.
-
     Parameters
     ----------
     system : Factorised
@@ -42,44 +39,11 @@ def solve_system(
     Returns
     -------
     array, float
-        (dw, db) and dλ. If rounding stops the convergence, those with the smallest
-        residual.
+        (dw, db) and dλ.
     """
-    residual = np.asarray(np.append(right, right_lam), like=system.like)
-    wanted = system.accurate * _size(residual)
-    solution = np.zeros_like(residual)
-    step = system.apply_inverse(residual)
-    energy = float(residual @ step)
-    best = solution
-    smallest = np.inf
-    for _ in range(system.most_refinements):
-        # 1. To the minimum along the step
-        image = system.multiply(step)
-        curvature = float(step @ image)
-        if not curvature > 0.0:
-            # Rounding: the matrix is positive definite.
-            break
-        length = energy / curvature
-        solution = solution + length * step
-        residual = residual - length * image
-        error = _size(residual)
-        if error < smallest:
-            best = solution
-            smallest = error
-        if error <= wanted:
-            break
-        # 2. The next step, conjugate to those before
-        correction = system.apply_inverse(residual)
-        new_energy = float(residual @ correction)
-        step = correction + (new_energy / energy) * step
-        energy = new_energy
-    best = to_numpy(best)
-    return best[:-1], float(best[-1])
-
-
-def _size(v) -> float:
-    """Return the largest absolute value, also of an array on a GPU."""
-    return float(abs(v).max())
+    whole = np.asarray(np.append(right, right_lam), like=system.like)
+    solution = to_numpy(system.solve(whole))
+    return solution[:-1], float(solution[-1])
 
 
 def _factorise(matrix) -> tuple[np.ndarray, np.ndarray]:
