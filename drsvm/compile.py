@@ -28,8 +28,8 @@ N_ROWS = 400
 # engines/matrices.py)
 N_SPARSE_FEATURES = 300
 N_DENSE_FEATURES = 5
-# On a GPU: enough for a start from few rows and a working set
-GPU_ROWS = 50_000
+# On a GPU: enough for everything that is done with many rows only
+GPU_SHAPE = 100_000, 400
 NORMS = (2, 1, math.inf)
 KINDS = ("dense", "sparse")
 # One for each row: other code is compiled than for a single flip cost.
@@ -163,8 +163,8 @@ def compile_for_gpu() -> None:
     from cupyx.scipy.sparse import csr_matrix
 
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(GPU_ROWS, N_SPARSE_FEATURES))
-    y = xp.asarray(np.where(X[:, 0] + rng.normal(size=GPU_ROWS) > 0, 1, -1))
+    X = rng.normal(size=GPU_SHAPE)
+    y = xp.asarray(np.where(X[:, 0] + rng.normal(size=len(X)) > 0, 1, -1))
     for dtype in (np.float64, np.float32):
         WassersteinSVC().fit(xp.asarray(X, dtype=dtype), y)
     few = sparse.csr_matrix(np.where(X > 1.0, X, 0.0))

@@ -294,22 +294,25 @@ __global__ void __launch_bounds__(256, 3) dense_scale(ROWS, const double* c, lon
     });
 }
 
-// The sum of data[k] v[indices[k]] over first, first + stride, ... below last. Four are read before the first is used.
-template <typename T>
-__device__ double gathered(const T* data, const int* indices, long long first, long long last, int stride, const double* v) {
-    double sum = 0.0;
+// Adds data[e] v_k[indices[e]] to K sums for the entries e = first, first + stride, ... below last, where v_k begins at
+// v + k length. Four entries are read before the first is used.
+template <typename T, int K>
+__device__ void add_gathered(const T* data, const int* indices, long long first, long long last, int stride, const double* v,
+                             long long length, double* sums) {
     for (long long low = first; low < last; low += 4 * stride) {
-        double x[4], factor[4];
+        double x[4];
+        int at[4];
 #pragma unroll
         for (int q = 0; q < 4; q++) {
-            long long k = low + q * stride;
-            x[q] = k < last ? (double)__ldg(data + k) : 0.0;
-            factor[q] = k < last ? __ldg(v + __ldg(indices + k)) : 0.0;
+            long long e = low + q * stride;
+            x[q] = e < last ? (double)__ldg(data + e) : 0.0;
+            at[q] = e < last ? __ldg(indices + e) : -1;
         }
 #pragma unroll
-        for (int q = 0; q < 4; q++) sum += x[q] * factor[q];
+        for (int q = 0; q < 4; q++)
+            for (int k = 0; k < K; k++)
+                if (at[q] >= 0) sums[k] += x[q] * __ldg(v + k * length + at[q]);
     }
-    return sum;
 }
 
 // out_i = x_i·v + shift for sparse rows: a group of lanes per row.
@@ -321,7 +324,8 @@ __global__ void sparse_dot(const T* data, const int* indices, const long long* i
     int lane = threadIdx.x % LANES;
     for (long long first = 0; first < n; first += groups) {
         long long i = first + group;
-        double sum = i < n ? gathered(data, indices, indptr[i] + lane, indptr[i + 1], LANES, v) : 0.0;
+        double sum = 0.0;
+        if (i < n) add_gathered<T, 1>(data, indices, indptr[i] + lane, indptr[i + 1], LANES, v, 0, &sum);
         for (int step = LANES / 2; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffff, sum, step, LANES);
         if (lane == 0 && i < n) out[i] = sum + shift;
     }
@@ -334,8 +338,11 @@ __global__ void sparse_sums(const T* data, const int* rows, long long parts, con
                             const long long* end, long long d, const double* c, long long stride, double* out) {
     long long part = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
     if (part >= parts) return;
+    double sums[K];
+    for (int k = 0; k < K; k++) sums[k] = 0.0;
+    add_gathered<T, K>(data, rows, begin[part] + (threadIdx.x & 31), end[part], 32, c, stride, sums);
     for (int k = 0; k < K; k++) {
-        double sum = gathered(data, rows, begin[part] + (threadIdx.x & 31), end[part], 32, c + k * stride);
+        double sum = sums[k];
         for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffff, sum, step);
         if ((threadIdx.x & 31) == 0 && sum != 0.0) atomicAdd(&out[k * d + column[part]], sum);
     }
