@@ -17,9 +17,9 @@ those that are not drawn.
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.linalg import solve
 from sklearn import config_context
 from sklearn.kernel_approximation import Nystroem
-from sklearn.linear_model import RidgeClassifier
 from sklearn.tree import ExtraTreeRegressor
 
 from drsvm.audit.label_scores import (
@@ -30,9 +30,10 @@ from drsvm.audit.label_scores import (
     probabilities_of,
 )
 from drsvm.defaults.folds import Folds
+from drsvm.defaults.one_vs_rest import is_constant
 from drsvm.defaults.roc_auc import auc_parts, errors_ahead
 from drsvm.defaults.select_by_folds import EVIDENCE
-from drsvm.estimators.fold_decisions import Table, decisions_in_folds
+from drsvm.estimators.fold_decisions import Table
 from drsvm.utils.annotations import Matrix
 
 # What follows was fixed on eleven tables of 1,000 rows with 20 % wrong labels, those
@@ -132,9 +133,29 @@ def opinion_of_kernel(table: Table, judged: Judged, folds: Folds) -> Opinion:
     rows = rows[np.linspace(0, len(rows) - 1, few, dtype=int)]
     gamma = WIDTH / (spread or 1.0)
     basis = Nystroem(gamma=gamma, n_components=few, random_state=0).fit(rows)
-    features = table._replace(X=basis.transform(table.X))
-    model = RidgeClassifier(alpha=RIDGE * weights.sum())
-    return Opinion(decisions_in_folds(model, features, folds, None, lambda *_: None))
+    features = basis.transform(table.X)
+
+    # A ridge regression of −1 and 1 for each class, or of half of these for two classes
+    # (see `decisions_in_folds`). With RidgeClassifier, 400 rows take 2.8 times as long.
+    members = judged.given[:, None] == np.arange(judged.given.max() + 1)
+    targets = np.where(members, 1.0, -1.0)
+    if targets.shape[1] == 2:
+        targets *= 0.5
+    ridge = RIDGE * weights.sum() * np.eye(few)
+    decisions = np.zeros(targets.shape)
+    for train, test in folds:
+        shares = judged.weights[train]
+        mean = np.average(features[train], axis=0, weights=shares)
+        offset = np.average(targets[train], axis=0, weights=shares)
+        centred = features - mean
+        weighted = shares[:, None] * centred[train]
+        matrix = weighted.T @ centred[train] + ridge
+        right = weighted.T @ (targets[train] - offset)
+        values = centred @ solve(matrix, right, assume_a="pos") + offset
+        # A constant classifier has no information about single rows.
+        if not is_constant(values):
+            decisions[test] = values[test]
+    return Opinion(decisions)
 
 
 # --- trees
