@@ -1,7 +1,7 @@
 """Loops compiled by numba, over arrays and scalars: nothing here knows a problem.
 
-`compiling` has the decorator for all of them, and `row_access` is how they read a row,
-dense or sparse.
+`decorators` has the decorator for all of them, `compiling` the compiler, and
+`row_access` is how they read a row, dense or sparse.
 
 * Interior point: `interior_point_sample` is the arithmetic of one row,
   `interior_point_passes` the loops over the rows of a thread, `products` their products

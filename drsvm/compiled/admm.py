@@ -6,7 +6,7 @@ makes equal to the margin m in the limit, and a slope g of φ (see
 label cannot be flipped) are numbers or arrays over the rows.
 """
 
-from drsvm.compiled.compiling import FAST, compiled
+from drsvm.compiled.decorators import FAST, compiled
 from drsvm.compiled.row_access import at
 
 

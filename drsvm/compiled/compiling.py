@@ -1,4 +1,4 @@
-"""The decorators that compile functions, and where compiled code is cached.
+"""How functions are compiled, and where compiled code is cached.
 
 numba compiles a function on its first call with arguments of new types. Its own cache
 keeps the result, but checks it against the function's own file only: a function that
@@ -14,19 +14,20 @@ forked before or afterwards.
 import gc
 import hashlib
 import logging
+import operator
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from numba import config as numba_config
-from numba import njit
-from numba.core import event
+from numba import njit, types
+from numba.core import event, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, PassManager
 from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import overload
 
@@ -42,10 +43,8 @@ NOTICE = (
 # numba sets its attributes from environment variables, which type checkers cannot see.
 config: Any = numba_config
 
-# Relaxed floating-point rules: sums in any order, for vector instructions; or only
-# fused multiply-add. Neither distinguishes 0.0 from −0.0.
-FAST = {"reassoc", "contract", "nsz"}
-SCALAR = {"contract", "nsz"}
+# Of each function that has been called, or that one of them calls
+dispatchers: dict[Any, Any] = {}
 
 
 class _InnerCode(JITCodeLibrary):
@@ -70,7 +69,60 @@ class _InnerCode(JITCodeLibrary):
         pass
 
 
-class _InnerCompiler(Compiler):
+# Steps of numba's compiler for what is not in our functions: functions inside of
+# functions, with statements, arithmetic with whole arrays, mixed containers. Without
+# them, a first fit takes 7 % less time.
+UNUSED_PASSES = {
+    untyped_passes.WithLifting,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.InlineInlinables,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
+}
+
+
+def _with_memory(find: Callable) -> Callable:
+    """Let numba remember how it found that operators work for types of arguments.
+
+    For every `+`, it would go through all that it can add, from dates to sets, and
+    twice. A first fit would take 1.15 times as long.
+    """
+    operators = {name for name in vars(operator).values() if callable(name)}
+    known = {}
+
+    def call_type(function, context, args, kws):
+        if kws or function.typing_key not in operators:
+            return find(function, context, args, kws)
+        key = function, context, args
+        if key in known:
+            return known[key]
+        found = find(function, context, args, kws)
+        # Others are compiled for each function that uses them, with its options.
+        if function.get_impl_key(found) is function.typing_key:
+            known[key] = found
+        return found
+
+    return call_type
+
+
+types.Function.get_call_type = _with_memory(types.Function.get_call_type)
+
+
+class _Compiler(Compiler):
+    """numba's compiler, without what our functions do not need."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        (passes,) = super().define_pipelines()
+        passes.passes = [step for step in passes.passes if step[0] not in UNUSED_PASSES]
+        passes.finalize()
+        return [passes]
+
+
+class _InnerCompiler(_Compiler):
     """Compiles functions to `_InnerCode`."""
 
     def compile_extra(self, func: Callable) -> Any:
@@ -79,11 +131,11 @@ class _InnerCompiler(Compiler):
         return super().compile_extra(func)
 
 
-# Options of code that is part of other compiled functions, also in
-# `numba.extending.overload`. It has no wrappers for callers in C and in Python, which
-# saves compile time, and counts no references to arrays (`_nrt`): numba counts them for
-# every array that is passed to a function or taken from a tuple, which costs more than
-# the arithmetic of a short function. The caller owns the arrays meanwhile.
+# Options of code that is part of other compiled functions. It has no wrappers for
+# callers in C and in Python, which saves compile time, and counts no references to
+# arrays (`_nrt`): numba counts them for every array that is passed to a function or
+# taken from a tuple, which costs more than the arithmetic of a short function. The
+# caller owns the arrays meanwhile.
 INNER: Any = {
     "nogil": True,
     "error_model": "numpy",
@@ -94,76 +146,35 @@ INNER: Any = {
 }
 
 
-def compiled(
-    *, inner: bool = False, allocates: bool = False, **options
-) -> Callable[[Callable], Any]:
-    """Return a decorator that compiles a function when it is first called.
+@global_compiler_lock
+def dispatcher_of(function: Any, waiting: list[tuple[Callable, Callable, dict]]) -> Any:
+    """Return what numba makes of a `CompiledFunction`.
 
-    The code runs without the GIL.
-
-    Parameters
-    ----------
-    inner : bool
-        Whether only compiled functions call it. That saves compile time, and its code
-        is stored with theirs.
-    allocates : bool
-        Whether it allocates arrays; otherwise it counts no references to them.
-    **options
-        Options of `numba.njit`.
-
-    Returns
-    -------
-    decorator : callable
+    Before that, it is told of functions whose implementation depends on types.
     """
-    options = {**INNER, "_nrt": allocates, **options}
-
-    def decorate(function: Callable) -> Any:
-        part = njit(**options)(function)
-        if inner:
-            return part
-        own = {"no_cpython_wrapper": False, "pipeline_class": Compiler}
-        folder = cache_folder()
-        with _numba_caches_in(folder):
-            whole = njit(cache=folder is not None, **{**options, **own})(function)
-        # Compiled functions that call it contain it like any inner function. With the
-        # form for Python, a first fit would take 1.2 times as long.
-        whole.get_call_template = part.get_call_template
-        whole.get_overload = part.get_overload
-        return whole
-
-    return decorate
+    while waiting:
+        chosen, choose, options = waiting.pop(0)
+        overload(chosen, jit_options={**INNER, **options}, strict=False)(choose)
+    if function not in dispatchers:
+        dispatchers[function] = _dispatcher(function)
+    return dispatchers[function]
 
 
-def also_compiled(function: Callable) -> Any:
-    """Return a function that Python calls as it is, and that compiled code includes.
-
-    It decorates functions of a few numbers, for which a call from Python into compiled
-    code would take longer than the arithmetic.
-    """
-    overload(function, jit_options=INNER, strict=False)(lambda *_: function)
-    return function
-
-
-def by_type(implementations: Mapping[Any, Any], **options) -> Any:
-    """Return a function for compiled code: one of several, by its first argument.
-
-    The types are classes of named tuples; None stands for all others. The choice is
-    made while compiling, so that only the function that is needed is compiled, with
-    options of `numba.njit` if any are given.
-    """
-    jit_options: Any = {**INNER, **options}
-
-    def chosen(first, *others):
-        raise NotImplementedError("for compiled code only")
-
-    @overload(chosen, jit_options=jit_options, strict=False)
-    def choose(first, *others):
-        implementation = implementations[getattr(first, "instance_class", None)]
-        # The function's source spares compiling a function that only calls it; options
-        # of its own are lost.
-        return getattr(implementation, "py_func", implementation)
-
-    return chosen
+def _dispatcher(function: Any) -> Any:
+    options = {**INNER, **function.options}
+    part = njit(**options)(function.py_func)
+    if function.inner:
+        return part
+    own = {"no_cpython_wrapper": False, "pipeline_class": _Compiler}
+    folder = cache_folder()
+    with _numba_caches_in(folder):
+        caches = folder is not None
+        whole = njit(cache=caches, **{**options, **own})(function.py_func)
+    # Compiled functions that call it contain it like any inner function. With the form
+    # for Python, a first fit would take 1.2 times as long.
+    whole.get_call_template = part.get_call_template
+    whole.get_overload = part.get_overload
+    return whole
 
 
 @cache

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import by_type, compiled
+from drsvm.compiled.decorators import by_type, compiled
 from drsvm.compiled.second_order_cone import (
     determinant,
     inner,

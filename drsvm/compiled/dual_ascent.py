@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import by_type, compiled
+from drsvm.compiled.decorators import by_type, compiled
 from drsvm.compiled.single_sample_prox import between, next_trial
 
 # Of a line search, which usually ends after one to three

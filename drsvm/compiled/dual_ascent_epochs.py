@@ -4,7 +4,7 @@
 solver.
 """
 
-from drsvm.compiled.compiling import by_type, compiled
+from drsvm.compiled.decorators import by_type, compiled
 from drsvm.compiled.dual_ascent_norm2 import (
     Norm2Sums,
     Norm2Terms,

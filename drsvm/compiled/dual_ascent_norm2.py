@@ -17,7 +17,7 @@ the constraint is active, λ is the largest root of
 import math
 from typing import NamedTuple
 
-from drsvm.compiled.compiling import SCALAR, compiled
+from drsvm.compiled.decorators import SCALAR, compiled
 from drsvm.compiled.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.compiled.row_access import add_row, at, bounds, dot, product
 

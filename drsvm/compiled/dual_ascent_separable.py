@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import FAST, compiled
+from drsvm.compiled.decorators import FAST, compiled
 from drsvm.compiled.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.compiled.row_access import at, bounds, column
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from drsvm.compiled import geometry
-from drsvm.compiled.compiling import FAST, compiled
+from drsvm.compiled.decorators import FAST, compiled
 from drsvm.compiled.geometry import AllWeights, Diamond
 
 # codes of the norm q: min(q, 3)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
-from drsvm.compiled.compiling import FAST, SCALAR, by_type, compiled
+from drsvm.compiled.decorators import FAST, SCALAR, by_type, compiled
 
 # Limit on Newton steps for a piecewise linear function, which usually takes three or
 # four.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.compiled import interior_point_sample as samples
-from drsvm.compiled.compiling import FAST, compiled
+from drsvm.compiled.decorators import FAST, compiled
 from drsvm.compiled.products import TILE, add_gram, add_sums, products
 
 # Number of rows whose sums are added up before they are added to the total

@@ -44,10 +44,8 @@ is taken away again.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from drsvm.compiled.compiling import INNER, compiled
+from drsvm.compiled.decorators import compiled, for_types
 from drsvm.compiled.row_access import at
 
 # FAST, also without NaN and with reciprocals for divisions
@@ -80,9 +78,9 @@ def flips_of(flips, slopes, first, last) -> Any:
     return (flips, slopes)
 
 
-@overload(flips_of, jit_options=INNER)
+@for_types(flips_of)
 def _flips_of(flips, slopes, first, last):
-    if isinstance(flips, types.Array):
+    if hasattr(flips, "ndim"):
         return lambda flips, slopes, first, last: (
             flips[first:last],
             slopes[first:last],

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import FAST, compiled
+from drsvm.compiled.decorators import FAST, compiled
 
 # The band is built again, and narrower, after this many looks at its members for each
 # listed weight

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
-from drsvm.compiled.compiling import FAST, by_type, compiled
+from drsvm.compiled.decorators import FAST, by_type, compiled
 from drsvm.compiled.epigraph import INFINITY, project
 from drsvm.compiled.geometry import AllWeights, Box, Diamond, Euclidean, point_at
 from drsvm.compiled.proximal_epochs import (

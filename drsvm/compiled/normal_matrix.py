@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import FAST, compiled
+from drsvm.compiled.decorators import FAST, compiled
 from drsvm.compiled.products import add_four_by_four
 from drsvm.compiled.row_access import product
 

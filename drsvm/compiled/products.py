@@ -17,11 +17,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
 from drsvm.compiled import row_access
-from drsvm.compiled.compiling import FAST, INNER, compiled
+from drsvm.compiled.decorators import FAST, compiled, for_types
 
 # Number of rows that are processed together: they and everything about them stay in the
 # fastest cache
@@ -34,9 +32,9 @@ def by_storage(dense: Callable, sparse: Callable) -> Any:
     def chosen(data, indices, indptr, first, last, *others):
         raise NotImplementedError("for compiled code only")
 
-    @overload(chosen, jit_options=INNER)
+    @for_types(chosen)
     def choose(data, indices, indptr, first, last, *others):
-        if isinstance(indices, types.NoneType):
+        if not hasattr(indices, "ndim"):
             return lambda data, indices, indptr, first, last, *others: dense(
                 data[first:last], *others
             )

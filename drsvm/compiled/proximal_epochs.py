@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.compiled import lazy_threshold as bands
-from drsvm.compiled.compiling import FAST, compiled
+from drsvm.compiled.decorators import FAST, compiled
 from drsvm.compiled.epigraph import onto_cone
 from drsvm.compiled.geometry import AllWeights, Box, Diamond, Euclidean, threshold
 from drsvm.compiled.row_access import (

@@ -9,10 +9,8 @@ checked for negative values at every access, which doubles the time.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from drsvm.compiled.compiling import FAST, INNER, compiled
+from drsvm.compiled.decorators import FAST, compiled, for_types
 
 
 class Rows(NamedTuple):
@@ -33,9 +31,9 @@ def at(value, i) -> Any:
     return value
 
 
-@overload(at, jit_options=INNER)
+@for_types(at)
 def _at_for(value, i):
-    if isinstance(value, types.Array):
+    if hasattr(value, "ndim"):
         return lambda value, i: value[i]
     return lambda value, i: value
 

@@ -11,7 +11,7 @@ and quadratic cone program solvers, 2010.
 
 import math
 
-from drsvm.compiled.compiling import FAST, compiled
+from drsvm.compiled.decorators import FAST, compiled
 
 
 @compiled(fastmath=FAST, inner=True)

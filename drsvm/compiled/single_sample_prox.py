@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.compiling import SCALAR, compiled
+from drsvm.compiled.decorators import SCALAR, compiled
 from drsvm.compiled.epigraph import ONE, TWO, euclidean, shrink
 from drsvm.compiled.geometry import Box, Diamond, Euclidean, Point, point_at
 

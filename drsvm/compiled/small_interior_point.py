@@ -15,7 +15,7 @@ import numpy as np
 from drsvm.compiled import cones, step_rules
 from drsvm.compiled import interior_point_passes as passes
 from drsvm.compiled import normal_matrix as newton
-from drsvm.compiled.compiling import compiled
+from drsvm.compiled.decorators import compiled
 
 
 class Task(NamedTuple):

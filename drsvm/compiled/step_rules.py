@@ -6,7 +6,7 @@ part of itself.
 
 import math
 
-from drsvm.compiled.compiling import also_compiled
+from drsvm.compiled.decorators import also_compiled
 from drsvm.compiled.interior_point_sample import BINS
 
 # Weights that sum to exactly the share, such as 2 of 40, are left behind however they

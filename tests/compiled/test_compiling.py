@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 from numba import types
-from numba.extending import is_jitted
 from thorough import unless_long
 
 import drsvm
 import drsvm.compiled
 from drsvm.compile import compile_exact_methods, compile_incremental_methods
 from drsvm.compiled.compiling import NOTICE
+from drsvm.compiled.decorators import CompiledFunction
 
 NEIGHBOUR = """
-from drsvm.compiled.compiling import compiled
+from drsvm.compiled.decorators import compiled
 
 @compiled()
 def factor():
@@ -28,7 +28,7 @@ def factor():
 """
 
 PROBE = """
-from drsvm.compiled.compiling import compiled
+from drsvm.compiled.decorators import compiled
 from drsvm.compiled.neighbour import factor
 
 @compiled()
@@ -46,7 +46,7 @@ with following(message=messages.append):
     from drsvm.compiled.probe import scaled
     values = [scaled(3.0), scaled(3)]
 assert pauses.now() < time.perf_counter()  # for compiling and for loading
-compiled = sum(scaled.stats.cache_misses.values())
+compiled = sum(scaled.dispatcher.stats.cache_misses.values())
 print(json.dumps({"values": values, "compiled": compiled, "messages": messages}))
 """
 
@@ -165,8 +165,8 @@ def functions_for_python():
     found = {}
     for module in pkgutil.iter_modules(drsvm.compiled.__path__, "drsvm.compiled."):
         for name, value in vars(importlib.import_module(module.name)).items():
-            if is_jitted(value) and not value.targetoptions["no_cpython_wrapper"]:
-                found[f"{module.name}.{name}"] = value
+            if isinstance(value, CompiledFunction) and not value.inner:
+                found[f"{module.name}.{name}"] = value.dispatcher
     return found
 
 

@@ -10,7 +10,7 @@ import drsvm.compiled
 from drsvm.compiled import epigraph
 
 FOLDER = Path(drsvm.compiled.__file__).parent
-TOOLS = ("__init__", "compiling", "step_rules")
+TOOLS = ("__init__", "compiling", "decorators", "step_rules")
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.stem not in TOOLS)
 COMPILERS = {
     "compiled",

@@ -10,7 +10,7 @@ from problems import NORMS, random_rows
 from scipy import sparse
 
 from drsvm import Problem
-from drsvm.compiled.compiling import compiled
+from drsvm.compiled.decorators import compiled
 from drsvm.compiled.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.compiled.single_sample_prox import LINES, ProximalStep
 from drsvm.problem import norm_for

@@ -74,7 +74,7 @@ def compiled(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plain():
-    """Return the module of the kernels, not compiled."""
+    """Offer the module of the kernels, not compiled."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(numba.config, "DISABLE_JIT", True)
         spec = importlib.util.spec_from_file_location(
@@ -82,7 +82,7 @@ def plain():
         )
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    return module
+        yield module
 
 
 def random_samples(rng, n, extreme, flips):
