@@ -4,6 +4,7 @@ pyarrow takes long to import and may be missing: it is imported where it is used
 """
 
 from contextlib import suppress
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -45,7 +46,6 @@ def take_rows(table: Table, rows: np.ndarray) -> Table:
 
 def cleaned(column: Column, empty: frozenset[str]) -> Column:
     """Return a column without blanks around texts, and with nulls for empty cells."""
-    import pyarrow  # pyright: ignore[reportMissingImports]
     from pyarrow import compute  # pyright: ignore[reportMissingImports]
 
     # Categories count as text; a column without any value has the type "null".
@@ -54,8 +54,15 @@ def cleaned(column: Column, empty: frozenset[str]) -> Column:
     if not is_text(column):
         return column
     column = compute.utf8_trim_whitespace(column)
-    is_empty = compute.is_in(column, pyarrow.array(sorted(empty), column.type))
-    return compute.if_else(is_empty, pyarrow.scalar(None, column.type), column)
+    texts, null = _empty_cells(empty, column.type)
+    return compute.if_else(compute.is_in(column, texts), null, column)
+
+
+@cache
+def _empty_cells(empty: frozenset[str], kind: Any) -> tuple[Column, Any]:
+    """Return the texts that count as empty, and what takes their place."""
+    pyarrow = pyarrow_or_error()
+    return pyarrow.array(sorted(empty), kind), pyarrow.scalar(None, kind)
 
 
 def as_texts(column: Column) -> Column:
@@ -80,14 +87,16 @@ def text_of(value: object) -> str:
 def as_numbers(column: Column) -> Column | None:
     """Return texts as integers or floats, or None if one of them is not a number."""
     import pyarrow  # pyright: ignore[reportMissingImports]
-    from pyarrow import compute  # pyright: ignore[reportMissingImports]
 
     try:
         floats = column.cast("double")
     except pyarrow.ArrowInvalid:
         return None
-    # The conversion to integers takes long where it fails.
-    if compute.all(compute.equal(floats, compute.trunc(floats))).as_py():
-        with suppress(pyarrow.ArrowInvalid):
-            return column.cast("int64")
+    # The conversion to integers takes long where it fails. Empty cells are NaN, which
+    # is not above anything.
+    sizes = np.abs(np.asarray(floats))
+    if (sizes > np.trunc(sizes)).any():
+        return floats
+    with suppress(pyarrow.ArrowInvalid):
+        return column.cast("int64")
     return floats

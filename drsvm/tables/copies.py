@@ -24,6 +24,7 @@ CLEARLY_MORE = 20.0
 # A column of a sparse matrix with fewer entries than this share of its rows is mostly
 # zero: it agrees too often by chance to be informative.
 FILLED = 0.8
+MIXED_CELLS = 1 << 16
 
 
 def copies_of(X: Table | Matrix) -> np.ndarray | None:
@@ -52,11 +53,17 @@ def copies_of(X: Table | Matrix) -> np.ndarray | None:
 
 def copies_among(columns: Iterable[Column | Coded]) -> np.ndarray | None:
     """Return the same as `copies_of` for rows given by their columns."""
-    terms = []
-    for place, column in enumerate(columns):
+    terms = list(map(_codes, columns))
+    # Many short columns are mixed at once.
+    size = 1
+    if terms:
+        size = max(1, MIXED_CELLS // max(1, len(terms[0])))
+    for first in range(0, len(terms), size):
+        codes = np.stack(terms[first : first + size])
         # The place of the column is mixed in, too: otherwise, (1, 2) and (2, 1) would
         # have the same sum.
-        terms.append(_mixed(_mixed(_codes(column)) + np.uint64(place)))
+        places = np.arange(first, first + len(codes), dtype=np.uint64)
+        terms[first : first + size] = _mixed(_mixed(codes) + places[:, None])
     return _groups(sum(terms, start=np.zeros(1, dtype=np.uint64)), iter(terms))
 
 

@@ -225,7 +225,7 @@ class _Inspection:
         if given.min() == given.max() and n_missing < FREQUENT_GAPS * len(values):
             return ALWAYS_THE_SAME
         style = kind.style
-        if style == Style.PLAIN and np.isin(given, (0.0, 1.0)).all():
+        if style == Style.PLAIN and ((given == 0.0) | (given == 1.0)).all():
             style = Style.TRUTH
         return replace(kind, style=style, missing=n_missing)
 

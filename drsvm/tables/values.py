@@ -166,7 +166,10 @@ def as_floats(column: Column) -> np.ndarray | None:
     """
     arrow_type = str(getattr(column, "type", ""))
     if arrow_type.startswith(_NUMBERS):
-        return np.asarray(column.cast("float64", safe=False))
+        # With thousands of columns, conversions of floats to floats would take seconds.
+        if arrow_type != "double":
+            column = column.cast("float64", safe=False)
+        return np.asarray(column)
     # Pyarrow would convert texts to objects one by one.
     if arrow_type.startswith(_TEXTS):
         return None
