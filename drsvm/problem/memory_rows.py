@@ -273,11 +273,9 @@ class MemoryRows(HostRows):
     @np.errstate(over="ignore")
     def sum_of_squares(self, c):
         if self.is_sparse:
-            by_entry = np.repeat(c, np.diff(self.X.indptr))
-            squares = self.X.data.astype(np.float64) ** 2 * by_entry
-            sums = np.bincount(self.X.indices, squares, minlength=self.shape[1])
-            # Without any entries, numpy counts in integers.
-            return sums.astype(np.float64, copy=False)
+            squares = np.square(self.X.data, dtype=np.float64)
+            entries = squares, self.X.indices, self.X.indptr
+            return sparse.csr_array(entries, shape=self.shape).T @ c
         if self.is_small:
             return np.dot(c, np.square(self.X))
         squares = over(
