@@ -85,35 +85,41 @@ UNUSED_PASSES = {
 }
 
 
-def _with_memory(find: Callable) -> Callable:
-    """Let numba remember how it found that operators work for types of arguments.
+OPERATORS = {name for name in vars(operator).values() if callable(name)}
+# How numba finds what a function does for types of arguments, and what it has found
+_find = types.Function.get_call_type
+_found = {}
+
+
+def _remembered(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """Return what numba finds, or has found for the same operator and types.
 
     For every `+`, it would go through all that it can add, from dates to sets, and
     twice. A first fit would take 1.15 times as long.
     """
-    operators = {name for name in vars(operator).values() if callable(name)}
-    known = {}
-
-    def call_type(function, context, args, kws):
-        if kws or function.typing_key not in operators:
-            return find(function, context, args, kws)
-        key = function, context, args
-        if key in known:
-            return known[key]
-        found = find(function, context, args, kws)
-        # Others are compiled for each function that uses them, with its options.
-        if function.get_impl_key(found) is function.typing_key:
-            known[key] = found
-        return found
-
-    return call_type
-
-
-types.Function.get_call_type = _with_memory(types.Function.get_call_type)
+    if kws or function.typing_key not in OPERATORS:
+        return _find(function, context, args, kws)
+    key = function, context, args
+    if key in _found:
+        return _found[key]
+    found = _find(function, context, args, kws)
+    # Others are compiled for each function that uses them, with its options.
+    if function.get_impl_key(found) is function.typing_key:
+        _found[key] = found
+    return found
 
 
 class _Compiler(Compiler):
     """numba's compiler, without what our functions do not need."""
+
+    def compile_extra(self, func: Callable) -> Any:
+        # Only here, with the lock of numba's compiler: other packages use it as it is.
+        before = types.Function.get_call_type
+        types.Function.get_call_type = _remembered
+        try:
+            return super().compile_extra(func)
+        finally:
+            types.Function.get_call_type = before
 
     def define_pipelines(self) -> list[PassManager]:
         (passes,) = super().define_pipelines()
