@@ -91,6 +91,12 @@ def test_no_more_is_imported_than_is_needed(imported):
     assert imported["audit"] == []  # stating and auditing a problem needs no extra
 
 
+def test_estimators_are_imported_without_the_compiler():
+    look = "import sys, drsvm; drsvm.WassersteinSVC; sys.exit('numba' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", look], timeout=120)
+    assert run.returncode == 0
+
+
 @pytest.mark.parametrize("name", drsvm.__all__)
 def test_public_names_resolve(name):
     value = getattr(drsvm, name)

@@ -27,8 +27,9 @@ from numba import config as numba_config
 from numba import njit, types
 from numba.core import event, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, PassManager
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
 from numba.extending import overload
 
 from drsvm.utils.clock import pauses
@@ -171,8 +172,9 @@ def dispatcher_of(function: Any, waiting: list[tuple[Callable, Callable, dict]])
     Before that, it is told of functions whose implementation depends on types.
     """
     while waiting:
-        chosen, choose, options = waiting.pop(0)
-        overload(chosen, jit_options={**INNER, **options}, strict=False)(choose)
+        chosen, choose, given = waiting.pop(0)
+        options: Any = {**INNER, **given}
+        overload(chosen, jit_options=options, strict=False)(choose)
     if function not in dispatchers:
         dispatchers[function] = _dispatcher(function)
     return dispatchers[function]

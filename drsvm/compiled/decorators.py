@@ -4,6 +4,8 @@ The compiler itself, `compiling`, imports numba. That takes a fifth of the time 
 import of scikit-learn, so it waits until a function is called: predictions need none.
 """
 
+import os
+import threading
 from collections.abc import Callable, Mapping
 from functools import cache, update_wrapper
 from importlib import import_module
@@ -23,16 +25,29 @@ SCALAR = {"contract", "nsz"}
 waiting: list[tuple[Callable, Callable, dict]] = []
 
 
+_importing = threading.RLock()
+
+
 @cache
 def _compiler() -> Any:
     """Import the compiler; Ctrl-C raises KeyboardInterrupt afterwards."""
     postponed.begin()
     pauses.begin()
     try:
-        return import_module("drsvm.compiled.compiling")
+        with _importing:
+            return import_module("drsvm.compiled.compiling")
     finally:
         pauses.end()
         postponed.end()
+
+
+# A process that is forked while another thread imports would wait for it forever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_importing.acquire,
+        after_in_parent=_importing.release,
+        after_in_child=_importing.release,
+    )
 
 
 class CompiledFunction:
@@ -58,7 +73,7 @@ class CompiledFunction:
         return self.dispatcher._numba_type_
 
     def __reduce__(self) -> str:
-        return self.__qualname__
+        return self.py_func.__qualname__
 
 
 def compiled(
