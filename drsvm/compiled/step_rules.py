@@ -16,9 +16,10 @@ TIE = 1.0 + 1e-9
 # UNCOVERED times μ of the way, and at least NEAREST. Near the end, everything is either
 # at the boundary or far from it, and a fixed share of 2 % would divide μ by at most 50:
 # 30 runs to 1e-8 on five data sets would take 453 steps in place of 441. Rough solutions
-# end before that.
+# end before that. Below DEEP, rounding errors count, and steps keep their distance again.
 UNCOVERED = 100.0
-NEAREST = 1e-4
+NEAREST = 1e-3
+DEEP = 1e-8
 NOISE = 1e-10  # shorter steps are along directions that are rounding noise
 # Samples that stop short keep a bit less than those that set the step: rounding must
 # not stop these
@@ -75,6 +76,8 @@ def tolerating(smallest, bins, share):
 @also_compiled
 def covered(least, mu):
     """Return the fraction of the way to the boundary that a step may cover."""
+    if mu < DEEP:
+        return least
     return max(least, 1.0 - max(UNCOVERED * mu, NEAREST))
 
 

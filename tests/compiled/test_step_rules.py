@@ -9,10 +9,11 @@ from drsvm.solvers import InteriorPoint
 
 
 def test_steps_go_nearer_to_the_boundary_as_mu_falls():
-    assert step_rules.covered(0.98, 2e-4) == pytest.approx(0.98)
-    assert step_rules.covered(0.98, 1e-5) == pytest.approx(0.999, abs=1e-12)
-    assert step_rules.covered(0.98, 0.0) == 1.0 - step_rules.NEAREST
-    assert step_rules.covered(1.0 - 1e-6, 0.0) == 1.0 - 1e-6
+    assert step_rules.covered(0.98, 1.0) == 0.98
+    assert step_rules.covered(0.98, 1e-4) == pytest.approx(0.99, abs=1e-12)
+    assert step_rules.covered(0.98, 1e-6) == 1.0 - step_rules.NEAREST
+    assert step_rules.covered(1.0 - 1e-6, 1e-6) == 1.0 - 1e-6
+    assert step_rules.covered(0.98, 1e-9) == 0.98
 
 
 def test_steps_near_the_end_save_iterations(monkeypatch):
