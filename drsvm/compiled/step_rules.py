@@ -15,8 +15,9 @@ TIE = 1.0 + 1e-9
 # The further μ has fallen, the nearer to the boundary a step may go: it leaves at least
 # UNCOVERED times μ of the way, and at least NEAREST. Near the end, everything is either
 # at the boundary or far from it, and a fixed share of 2 % would divide μ by at most 50:
-# 30 runs to 1e-8 on five data sets would take 453 steps in place of 441. Rough solutions
-# end before that. Below DEEP, rounding errors count, and steps keep their distance again.
+# 30 runs to 1e-8 on five data sets would take 453 steps in place of 441. Rough
+# solutions end before that. Below DEEP, rounding errors count, and steps keep their
+# distance again.
 UNCOVERED = 100.0
 NEAREST = 1e-3
 DEEP = 1e-8
