@@ -129,6 +129,29 @@ def also_compiled(function: Callable) -> Any:
     return function
 
 
+def sum_over_row(function: Callable) -> Any:
+    """Return a sum over the entries of a row, for compiled code.
+
+    Dense rows take vector instructions. Sparse ones do not: these would gather numbers
+    from memory, which takes 2.8 ns per entry on processors that are protected against
+    the leaks of such instructions. One after the other takes 0.8 ns there, and about
+    the same elsewhere.
+    """
+    dense = compiled(inner=True, fastmath=FAST)(function)
+    sparse = compiled(inner=True, fastmath=SCALAR)(function)
+
+    def chosen(data, indices, *others):
+        raise NotImplementedError("for compiled code only")
+
+    @for_types(chosen)
+    def choose(data, indices, *others):
+        if hasattr(indices, "ndim"):
+            return lambda data, indices, *others: sparse(data, indices, *others)
+        return lambda data, indices, *others: dense(data, indices, *others)
+
+    return chosen
+
+
 def by_type(implementations: Mapping[Any, Any], **options) -> Any:
     """Return a function for compiled code: one of several, by its first argument.
 

@@ -6,12 +6,11 @@ removes the branches that do not apply. Indices are unsigned: signed ones would 
 checked for negative values at every access, which doubles the time.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.compiled.decorators import FAST, SCALAR, compiled, for_types
+from drsvm.compiled.decorators import FAST, compiled, for_types, sum_over_row
 
 
 class Rows(NamedTuple):
@@ -63,30 +62,7 @@ def room_for_row(rows: Rows) -> np.ndarray:
     return np.empty((3, length))
 
 
-def _sum_over_row(function: Callable) -> Any:
-    """Return a sum over the entries of a row, for compiled code.
-
-    Dense rows take vector instructions. Sparse ones do not: these would gather numbers
-    from memory, which takes 2.8 ns per entry on processors that are protected against
-    the leaks of such instructions. One after the other takes 0.8 ns there, and about
-    the same elsewhere.
-    """
-    dense = compiled(inner=True, fastmath=FAST)(function)
-    sparse = compiled(inner=True, fastmath=SCALAR)(function)
-
-    def chosen(data, indices, *others):
-        raise NotImplementedError("for compiled code only")
-
-    @for_types(chosen)
-    def choose(data, indices, *others):
-        if hasattr(indices, "ndim"):
-            return lambda data, indices, *others: sparse(data, indices, *others)
-        return lambda data, indices, *others: dense(data, indices, *others)
-
-    return chosen
-
-
-@_sum_over_row
+@sum_over_row
 def dot(data, indices, first, last, v):
     """Return x·v."""
     total = 0.0
@@ -95,7 +71,7 @@ def dot(data, indices, first, last, v):
     return total
 
 
-@_sum_over_row
+@sum_over_row
 def dot_and_square(data, indices, first, last, v):
     """Return x·v and x·x."""
     inner = square = 0.0
@@ -107,7 +83,7 @@ def dot_and_square(data, indices, first, last, v):
     return inner, square
 
 
-@_sum_over_row
+@sum_over_row
 def clipped_dots(data, indices, first, last, v, offset, limit):
     """Return x·clip(v, ±limit), x·(v − clip(v, ±limit)) and Σ |x_j v_j|.
 
