@@ -121,14 +121,14 @@ def _predict(
 
 
 @compiled(inner=True)
-def _longest_steps(share, buffers, cone, work, task, step, behind, fraction):
+def _longest_steps(share, buffers, cone, work, task, step, behind):
     """Return the step lengths of the corrected direction, or NaN."""
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
     passes.longest_steps(
         share, buffers, work.correction, step, work.smallest, work.bins
     )
-    return _steps(task, cone, work, behind, fraction)
+    return _steps(task, cone, work, behind, task.step_fraction)
 
 
 @compiled()
@@ -238,16 +238,13 @@ def run(
         lam_change = system.vectors[newton.SOLUTION, n]
         # 5. The step lengths
         step = passes.Step(direction, lam_change, target, 0.0, 0.0, 0.0)
-        fraction = step_rules.covered(task.step_fraction, mu)
-        primal, dual = _longest_steps(
-            share, buffers, cone, work, task, step, behind, fraction
-        )
+        primal, dual = _longest_steps(share, buffers, cone, work, task, step, behind)
         works = primal > 0.0
         if not works:
             break
 
         # 6. The move
-        left = step_rules.STOPPED * (1.0 - fraction)
+        left = step_rules.STOPPED * (1.0 - task.step_fraction)
         step = passes.Step(direction, lam_change, target, primal, dual, left)
         products = passes.move(share, work.correction, step)
         cones.move(cone, primal, dual)

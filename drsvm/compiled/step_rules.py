@@ -12,15 +12,6 @@ from drsvm.compiled.interior_point_sample import BINS
 # Weights that sum to exactly the share, such as 2 of 40, are left behind however they
 # are rounded
 TIE = 1.0 + 1e-9
-# The further μ has fallen, the nearer to the boundary a step may go: it leaves at least
-# UNCOVERED times μ of the way, and at least NEAREST. Near the end, everything is either
-# at the boundary or far from it, and a fixed share of 2 % would divide μ by at most 50:
-# 30 runs to 1e-8 on five data sets would take 453 steps in place of 441. Rough
-# solutions end before that. Below DEEP, rounding errors count, and steps keep their
-# distance again.
-UNCOVERED = 100.0
-NEAREST = 1e-3
-DEEP = 1e-8
 NOISE = 1e-10  # shorter steps are along directions that are rounding noise
 # Samples that stop short keep a bit less than those that set the step: rounding must
 # not stop these
@@ -72,14 +63,6 @@ def tolerating(smallest, bins, share):
                 return rate
             return min(rate, BINS / step)
     return min(rate, BINS / (BINS + 1.0))
-
-
-@also_compiled
-def covered(least, mu):
-    """Return the fraction of the way to the boundary that a step may cover."""
-    if mu < DEEP:
-        return least
-    return max(least, 1.0 - max(UNCOVERED * mu, NEAREST))
 
 
 @also_compiled

@@ -31,7 +31,7 @@ class InteriorPoint(Solver):
     ----------
     step_fraction : float
         Fraction of the distance to the boundary of the cone that a step may cover,
-        below 1; steps near the end may cover more.
+        below 1.
     screening : bool
         Whether to iterate on a working set of rows where there are many: those far from
         every kink of their loss are left out, but not of the certificate. The rows of

@@ -49,7 +49,7 @@ from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 # A direction: (dw, db) and dλ
 Direction = tuple[np.ndarray, float]
 
-# The least fraction of the distance to the boundary that a step may cover
+# The fraction of the distance to the boundary that a step may cover
 STEP_FRACTION = 0.98
 # A compensated run, whose directions come from an orthogonal factorisation, leaves
 # behind at most this share of the weight. It is slow, so n·d² is limited.
@@ -246,12 +246,10 @@ class InteriorPointState(State):
 
         # 5. Step lengths
         rates = self.engine.longest_steps(*direction, target)
-        fraction = step_rules.covered(self.settings.step_fraction, self.mu)
-        steps = self._clip_steps(rates, fraction)
+        steps = self._clip_steps(rates, self.settings.step_fraction)
 
         # 6. Move
-        left = step_rules.STOPPED * (1.0 - fraction)
-        self._move(direction, steps, target, left)
+        self._move(direction, steps, target)
         self.short_steps = step_rules.short_steps_after(self.short_steps, *steps)
         self.leeway = step_rules.next_leeway(self.leeway, min(steps))
         self.finished = self.short_steps >= step_rules.MAX_SHORT_STEPS
@@ -310,16 +308,13 @@ class InteriorPointState(State):
         return steps
 
     def _move(
-        self,
-        direction: Direction,
-        steps: tuple[float, float],
-        target: float,
-        left: float,
+        self, direction: Direction, steps: tuple[float, float], target: float
     ) -> None:
         """Move along the direction: the samples, the cone, the point and λ."""
         primal, dual = steps
         self.samples = None
         self.sums = None
+        left = step_rules.STOPPED * (1.0 - self.settings.step_fraction)
         step = min(steps)
         expected_mu = (1.0 - step) * self.mu + step * target
         aim = PROMISING * max(self.limits.tol, FINEST_TOL)
