@@ -60,7 +60,7 @@ from drsvm.utils.parallel import elementwise
 # the margin of its own row by ‖x‖² times itself over the ridge and θ: by no more than
 # 1 / TYPICAL_CHANGE.
 MIN_PROXIMITY = 0.01
-TYPICAL_CHANGE = 3.0
+TYPICAL_CHANGE = 2.0
 # The share of the curvature due to flips that enters 1/τ, and the least 1/τ as a share
 # of ε/λ₀
 FLIP_STIFFNESS = 0.3
@@ -220,6 +220,8 @@ class Ascent(ABC):
 
     # Whether the best multiple of a classifier is offered, or the classifier itself
     offers_multiples: ClassVar[bool] = False
+    # Whether an average of the iterates is offered, if there is one
+    prefers_average = True
 
     def __init__(
         self,

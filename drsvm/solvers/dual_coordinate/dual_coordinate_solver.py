@@ -141,6 +141,8 @@ class DualCoordinateState(StateWithEstimates):
         An estimate may be far too small.
         """
         super().on_certificate(gap)
+        # The estimate is that of the last iterate.
+        self.ascent.prefers_average = gap < self.ascent.estimate
         if self.trend.can_take_over and self.patience.ends(self.ascent.count, gap):
             self.gives_up = True
 
