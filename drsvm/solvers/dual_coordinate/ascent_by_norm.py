@@ -95,15 +95,15 @@ class SeparableAscent(Ascent):
             # A typical row has the same Σ x_ij² / θ_j as with equal θ.
             self.shape = np.where(sizes > 0.0, sizes * (sizes.sum() / squares), 1.0)
 
-    def _visit_rows(self) -> tuple[float, float]:
-        gap_and_violation = super()._visit_rows()
+    def _visit_rows(self) -> float:
+        gap = super()._visit_rows()
         current = [self.w, np.array([self.b]), self.hinge, self.flip]
         if self.average is None:
             self.average = [part.copy() for part in current]
         share = (POWER + 1.0) / (POWER + self.count)
         for mean, part in zip(self.average, current, strict=True):
             mean += share * (part - mean)
-        return gap_and_violation
+        return gap
 
     def candidate(self) -> Candidate:
         if self.average is None or self.count <= EARLY or not self.prefers_average:

@@ -29,7 +29,7 @@ from drsvm.compiled.dual_ascent_separable import SeparableTerms
 from drsvm.problem.problem import Problem
 from drsvm.problem.reducers import Sums
 from drsvm.problem.risk import affordable_flips
-from drsvm.solvers.dual_coordinate.ascent import FIRM, compiled_epoch
+from drsvm.solvers.dual_coordinate.ascent import compiled_epoch
 from drsvm.solvers.paper.incremental.epochs import Samples
 
 # Vectors travel in single precision: rounding errors shrink with the changes that are
@@ -152,11 +152,11 @@ class Block:
         flip = importance * self.flip
         multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
         kernel = compiled_epoch(work.terms, self.samples)
-        active, gap, near, violation, _ = kernel(
+        active, gap, near, firm, _ = kernel(
             rows, order, len(order), self.firm, multipliers, self.flips, work.terms
         )
         self.active = np.append(self.active, order[:active])
-        self.firm = FIRM * violation
+        self.firm = firm
         # 3. The change, without the factor
         u -= work.u
         u /= factor
