@@ -411,7 +411,7 @@ class FunctionRows(Rows):
     def _projections_on_difference(self, signs, weights, means, units):
         return self.product(signs * weights)
 
-    def _random_projections(self, units):
+    def random_projections(self, units):
         return self.product(np.random.default_rng(0).standard_normal(self.shape[0]))
 
     def taken(self, rows):

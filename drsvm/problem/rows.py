@@ -196,7 +196,7 @@ class Rows(ABC):
         weights = weights / float(weights.sum())
         means, units = self._means_and_units(weights, sizes)
         keys = self._projections_on_difference(signs, weights, means, units)
-        others = self._random_projections(units)
+        others = self.random_projections(units)
         order = _some_in_order(keys)
         share = _share_coinciding(to_numpy(keys[order]), to_numpy(others[order]))
         if share <= MANY_COINCIDE:
@@ -243,7 +243,7 @@ class Rows(ABC):
             factors = factors * (1.0 + centred / largest)
         return keys
 
-    def _random_projections(self, units: np.ndarray) -> Vector:
+    def random_projections(self, units: np.ndarray) -> Vector:
         """Return the products of the scaled rows with fixed pseudo-random numbers."""
         return self.dot(np.random.default_rng(0).standard_normal(len(units)) * units)
 

@@ -60,9 +60,25 @@ def in_content_order(problem: Problem) -> Problem:
     return ordered.with_checked(kept=kept, n_given=problem.n_given)
 
 
-def draw_rows(problem: Problem, size: int) -> np.ndarray:
-    """Return the indices of about `size` rows, drawn and ordered by their contents."""
-    contents = _content_keys(problem)
+def _quick_keys(problem: Problem):
+    """Return a number for every row that depends on what it contains.
+
+    Unlike content keys it depends on the order of the columns, too, but takes one pass
+    over the rows in place of six: on 100,000 × 20, these take 19 % of a run of the
+    interior point.
+    """
+    sizes = problem.column_sizes
+    units = np.zeros(len(sizes))
+    np.divide(1.0, sizes, out=units, where=sizes > 0.0)
+    return problem.rows.random_projections(units)
+
+
+def draw_rows(problem: Problem, size: int, *, quickly: bool = False) -> np.ndarray:
+    """Return the indices of about `size` rows, drawn and ordered by their contents.
+
+    If it has to be quick, the order of the columns matters.
+    """
+    contents = _quick_keys(problem) if quickly else _content_keys(problem)
     # The origin of the columns must not matter.
     contents = contents - contents.mean()
     fraction = digits_of(contents * problem.signs)
@@ -73,11 +89,11 @@ def draw_rows(problem: Problem, size: int) -> np.ndarray:
     return drawn[:: max(1, len(drawn) // size)]
 
 
-def draw_sample(problem: Problem, size: int) -> Problem:
+def draw_sample(problem: Problem, size: int, *, quickly: bool = False) -> Problem:
     """Return the problem on about `size` rows, with weights that sum to 1."""
     if problem.rows.is_sharded:
         return problem.on_sample(*problem.rows.drawn(problem.sum_parameters, size))
-    return problem.subset(draw_rows(problem, size))
+    return problem.subset(draw_rows(problem, size, quickly=quickly))
 
 
 def draw_by_class(problem: Problem, size: int) -> Problem:

@@ -164,7 +164,7 @@ class InteriorPointState(State):
         size = rows_to_begin_with(self.problem)
         if size is None:
             return False
-        self.drawn = draw_sample(self.problem, size)
+        self.drawn = draw_sample(self.problem, size, quickly=True)
         few = InteriorPointState(self.drawn, self.limits, settings=self.settings)
         while few.mu > ROUGH_MU and not few.finished:
             few.step()

@@ -249,7 +249,7 @@ class WorkingSetRun(DelegatingState):
         elif problem.n_rows <= SAMPLE:
             self.sample = problem
         else:
-            self.sample = draw_sample(problem, SAMPLE)
+            self.sample = draw_sample(problem, SAMPLE, quickly=True)
         # Where the rows were screened, and the point before the last step
         self.screened_at: Start | None = None
         self.last: Start | None = None

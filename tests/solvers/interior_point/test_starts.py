@@ -41,7 +41,8 @@ def test_a_given_classifier_is_the_start_unless_it_is_no_better_than_zero():
     assert start_at(problem, Candidate(np.zeros(3))) is None
 
 
-def test_rows_are_drawn_regardless_of_their_order():
+@pytest.mark.parametrize("quickly", [False, True])
+def test_rows_are_drawn_regardless_of_their_order(quickly):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5 * SUBSET, 3))
     y = np.tile([1, -1], 5 * SUBSET // 2)
@@ -50,8 +51,8 @@ def test_rows_are_drawn_regardless_of_their_order():
     two = Problem(X[order], y[order])
     size = rows_to_begin_with(one)
     assert size == SUBSET and rows_to_begin_with(Problem(X[:-2], y[:-2])) is None
-    drawn = draw_rows(one, size)
-    others = order[draw_rows(two, size)]
+    drawn = draw_rows(one, size, quickly=quickly)
+    others = order[draw_rows(two, size, quickly=quickly)]
     assert abs(len(drawn) - size) <= 1
     np.testing.assert_array_equal(others, drawn)  # in the order of their contents
 
