@@ -151,6 +151,7 @@ def test_weighted_f1_is_that_of_both_classes(predicted):
     assert aqua.weighted_f1(wrong, wrong) == 100.0
 
 
+@pytest.mark.thorough
 def test_methods_of_aqua_are_compared_on_the_same_labels(monkeypatch):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
