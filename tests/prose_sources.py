@@ -34,8 +34,8 @@ BACKING: dict[str, list[tuple[str, str] | tuple[str, str, str]]] = {
         ("0.07; the fastest", "speed-euclidean.md", "ijcnn1, q = 2, c = 1"),
         ("takes 12 to", "speed-polyhedral.md", "smallest 11.6"),
         ("57 times as long", "speed-euclidean.md", "largest 57.4"),
-        ("norm 2, 11 to", "speed-qoco-polyhedral.md", "smallest 11.3"),
-        ("46 times on a9a", "speed-qoco-euclidean.md", "largest 45.7"),
+        ("norm 2, 11 to", "speed-qoco-polyhedral.md", "smallest 11.1"),
+        ("44 times on a9a", "speed-qoco-euclidean.md", "largest 43.9"),
         (
             "0.42; 16 cores of the same machine take 82 times",
             GPU,
