@@ -97,7 +97,8 @@ UNUSED_PASSES = {
 
 OPERATORS = {name for name in vars(operator).values() if callable(name)}
 # How numba finds what a function does for types of arguments, and what it has found
-_find = types.Function.get_call_type
+_functions: Any = types.Function
+_find = _functions.get_call_type
 _found = {}
 
 
@@ -124,12 +125,12 @@ class _Compiler(Compiler):
 
     def compile_extra(self, func: Callable) -> Any:
         # Only here, with the lock of numba's compiler: other packages use it as it is.
-        before = types.Function.get_call_type
-        types.Function.get_call_type = _remembered
+        before = _functions.get_call_type
+        _functions.get_call_type = _remembered
         try:
             return super().compile_extra(func)
         finally:
-            types.Function.get_call_type = before
+            _functions.get_call_type = before
 
     def define_pipelines(self) -> list[PassManager]:
         (passes,) = super().define_pipelines()
