@@ -57,7 +57,7 @@ TEST_TOL_ROWS = 200_000
 TEST_TOL = 1e-4
 # Boosted trees are trained on this number of rows at most, with this many cells, such
 # as 20,000 rows of 100 features, which take a few seconds: enough to show that they are
-# ahead. With 750,000 rows of 3 features, a command would take 1.3 times as long.
+# ahead. With 750,000 rows of 3 features, a command takes 1.2 times the processor time.
 TREE_ROWS = 100_000
 TREE_CELLS = 2_000_000
 # With more columns, trees are not trained: 20,000 would take longer than all the rest,
